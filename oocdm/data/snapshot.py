@@ -1,0 +1,136 @@
+"""One batch of objects at one moment, and one batch of transitions between two moments.
+
+Axes, everywhere in this project: (batch, object, *the field's own shape).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from oocdm.errors import DataError
+from oocdm.schema import Schema
+
+PerField = Mapping[str, Mapping[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The objects of a batch of worlds at one moment, padded to equal numbers a class.
+
+    `values[class][field]` is (batch, object, *shape), `present[class]` (batch, object) says
+    which rows are objects and which are padding, `observed[class][field]` (batch, object)
+    which values are known. Padding and unknown values hold 0.
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(7, 3)}})
+    >>> world["Ball", "x"].shape
+    torch.Size([7, 3])
+    """
+
+    schema: Schema
+    values: PerField
+    present: Mapping[str, Tensor]
+    observed: PerField
+
+    @staticmethod
+    def of(
+        schema: Schema, values: PerField, present: Mapping[str, Tensor] | None = None
+    ) -> Snapshot:
+        """A snapshot from its values; all objects present and all values known by default."""
+        chosen: dict[str, Tensor] = {}
+        observed: dict[str, dict[str, Tensor]] = {}
+        for name in schema.classes:
+            first = next(iter(values[name].values()))
+            chosen[name] = (
+                torch.ones(first.shape[:2], dtype=torch.bool, device=first.device)
+                if present is None
+                else present[name]
+            )
+            observed[name] = {field: chosen[name] for field in values[name]}
+        return Snapshot(schema, values, chosen, observed)
+
+    def __getitem__(self, key: tuple[str, str]) -> Tensor:
+        class_name, field_name = key
+        self.schema.field(class_name, field_name)
+        if field_name not in self.values[class_name]:
+            raise DataError(
+                f"Field `{class_name}.{field_name}` is not in this snapshot: "
+                "the state after a step has no actions yet."
+            )
+        return self.values[class_name][field_name]
+
+    @property
+    def batch_size(self) -> int:
+        """Number of worlds."""
+        return next(iter(self.present.values())).shape[0]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of object rows of each class, padding included."""
+        return {name: present.shape[1] for name, present in self.present.items()}
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Snapshot:
+        """The snapshot with every tensor replaced by `change` of it."""
+        return Snapshot(
+            self.schema,
+            {c: {f: change(v) for f, v in fields.items()} for c, fields in self.values.items()},
+            {c: change(v) for c, v in self.present.items()},
+            {c: {f: change(v) for f, v in fields.items()} for c, fields in self.observed.items()},
+        )
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Snapshot:
+        """Move to a device; real numbers also to a dtype."""
+
+        def move(tensor: Tensor) -> Tensor:
+            is_real = tensor.is_floating_point()
+            return tensor.to(device=device, dtype=dtype if is_real else None)
+
+        return self.map(move)
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """A batch of transitions: the objects before a step (with actions) and after it.
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(7, 3)}})
+    >>> Transitions(world, world).batch_size
+    7
+    """
+
+    before: Snapshot
+    after: Snapshot
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of both snapshots."""
+        return self.before.schema
+
+    @property
+    def batch_size(self) -> int:
+        """Number of transitions."""
+        return self.before.batch_size
+
+    def counted(self, class_name: str) -> Tensor:
+        """Objects that likelihoods count: those present before and after, (batch, object)."""
+        return self.before.present[class_name] & self.after.present[class_name]
+
+    def known(self, class_name: str, field_name: str) -> Tensor:
+        """Counted objects whose value of a field after the step is known, (batch, object)."""
+        return self.counted(class_name) & self.after.observed[class_name][field_name]
+
+    def select(self, rows: Tensor | slice) -> Transitions:
+        """The transitions of some rows."""
+        return Transitions(self.before.map(lambda t: t[rows]), self.after.map(lambda t: t[rows]))
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Transitions:
+        """Move to a device; real numbers also to a dtype."""
+        return Transitions(self.before.to(device, dtype), self.after.to(device, dtype))

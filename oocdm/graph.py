@@ -1,0 +1,457 @@
+"""Causal graphs over a schema: class-level (OOCG) and grounded to single variables.
+
+All possible class-level edges of a schema stand in one fixed order (`EdgeIndex`), so a
+graph is a row of booleans, a batch of graphs is a matrix, and "all but one edge" is a
+matrix of ones less its diagonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oocdm.errors import GraphError, suggest
+from oocdm.schema import Schema
+
+if TYPE_CHECKING:
+    import networkx
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One class-level causality: local (within an object) or global (from other objects).
+
+    >>> str(Edge("Block", "s1", "Block", "s2", is_local=True))
+    'Block.s2 <- self.s1'
+    >>> str(Edge("Block", "s1", "Total", "s1", is_local=False))
+    'Total.s1 <- Block[*].s1'
+    """
+
+    source_class: str
+    source_field: str
+    target_class: str
+    target_field: str
+    is_local: bool
+
+    @property
+    def source(self) -> str:
+        """The source as it is printed: `self.s1` or `Block[*].s1`."""
+        owner = "self" if self.is_local else f"{self.source_class}[*]"
+        return f"{owner}.{self.source_field}"
+
+    @property
+    def target(self) -> str:
+        """The target as it is printed: `Block.s2`."""
+        return f"{self.target_class}.{self.target_field}"
+
+    def __str__(self) -> str:
+        return f"{self.target} <- {self.source}"
+
+
+class EdgeIndex:
+    """All possible class-level edges of a schema, in a fixed order.
+
+    For each target class there is one local block (own fields by targets), then one global
+    block for each source class (its fields by targets).
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> [str(edge) for edge in EdgeIndex.of(Schema(Ball)).edges]
+    ['Ball.x <- self.x', 'Ball.x <- Ball[*].x']
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        edges: list[Edge] = []
+        self._local: dict[str, tuple[int, int, int]] = {}
+        self._global: dict[tuple[str, str], tuple[int, int, int]] = {}
+        for target_class in schema.classes:
+            targets = schema.targets(target_class)
+            sources: list[tuple[str, bool]] = [(target_class, True)]
+            sources += [(name, False) for name in schema.classes]
+            for source_class, is_local in sources:
+                fields = schema.fields(source_class)
+                block = (len(edges), len(fields), len(targets))
+                if is_local:
+                    self._local[target_class] = block
+                else:
+                    self._global[source_class, target_class] = block
+                edges += [
+                    Edge(source_class, u, target_class, v, is_local) for u in fields for v in targets
+                ]
+        self.edges: tuple[Edge, ...] = tuple(edges)
+        self.position: Mapping[Edge, int] = {edge: i for i, edge in enumerate(edges)}
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(schema: Schema) -> EdgeIndex:
+        """The index of a schema, made once."""
+        return EdgeIndex(schema)
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def local_block(self, mask: Any, class_name: str) -> Any:
+        """The local part of a mask for one class: (..., own fields, targets).
+
+        Works on NumPy arrays and tensors alike, with any leading axes.
+        """
+        start, rows, columns = self._local[class_name]
+        return mask[..., start : start + rows * columns].reshape(*mask.shape[:-1], rows, columns)
+
+    def global_block(self, mask: Any, source_class: str, target_class: str) -> Any:
+        """The global part of a mask for a pair of classes: (..., source's fields, targets)."""
+        start, rows, columns = self._global[source_class, target_class]
+        return mask[..., start : start + rows * columns].reshape(*mask.shape[:-1], rows, columns)
+
+    def of_target(self, class_name: str, field_name: str) -> np.ndarray:
+        """Positions of all edges that end in one target field."""
+        self.schema.field(class_name, field_name)
+        wanted = (class_name, field_name)
+        return np.array(
+            [i for i, e in enumerate(self.edges) if (e.target_class, e.target_field) == wanted]
+        )
+
+    def testable(self, max_counts: Mapping[str, int]) -> np.ndarray:
+        """Which edges can occur at all when a class never has more than `max_counts` objects.
+
+        A global edge from a class to itself needs two objects of it; any edge needs one object
+        at both ends.
+        """
+        need = [
+            2 if not e.is_local and e.source_class == e.target_class else 1 for e in self.edges
+        ]
+        return np.array(
+            [
+                max_counts[e.source_class] >= n and max_counts[e.target_class] >= n
+                for e, n in zip(self.edges, need, strict=True)
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class GraphComparison:
+    """How a graph differs from the true one.
+
+    >>> GraphComparison(missing=1, extra=0, true_edges=4, possible=16).accuracy
+    0.9375
+    """
+
+    missing: int
+    extra: int
+    true_edges: int
+    possible: int
+
+    @property
+    def shd(self) -> int:
+        """Structural Hamming distance: wrong edges."""
+        return self.missing + self.extra
+
+    @property
+    def accuracy(self) -> float:
+        """1 - SHD / number of possible edges."""
+        return 1.0 - self.shd / self.possible if self.possible else 1.0
+
+    @property
+    def precision(self) -> float:
+        """Share of the found edges that are true (1 if none was found)."""
+        found = self.true_edges - self.missing + self.extra
+        return (self.true_edges - self.missing) / found if found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the true edges that were found (1 if there is none)."""
+        return (self.true_edges - self.missing) / self.true_edges if self.true_edges else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+
+def _compare(found: np.ndarray, true: np.ndarray) -> GraphComparison:
+    return GraphComparison(
+        missing=int((true & ~found).sum()),
+        extra=int((found & ~true).sum()),
+        true_edges=int(true.sum()),
+        possible=int(true.size),
+    )
+
+
+class ClassGraph:
+    """An object-oriented causal graph (OOCG): which fields of which classes cause which.
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     v = Real()
+    >>> graph = ClassGraph.parse(Schema(Ball), ["Ball.x <- self.x, self.v", "Ball.v <- Ball[*].x"])
+    >>> print(graph)
+    Ball.x <- self.x, self.v
+    Ball.v <- Ball[*].x
+    """
+
+    def __init__(self, schema: Schema, mask: np.ndarray) -> None:
+        index = EdgeIndex.of(schema)
+        mask = np.array(mask, dtype=bool)
+        if mask.shape != (len(index),):
+            raise GraphError(
+                f"ClassGraph: expected one boolean for each of the {len(index)} possible edges, "
+                f"got shape {mask.shape}."
+            )
+        mask.setflags(write=False)
+        self.schema = schema
+        self.index = index
+        self.mask = mask
+
+    # ---------------------------------------------------------------- making
+
+    @staticmethod
+    def full(schema: Schema) -> ClassGraph:
+        """All edges: G_1 of the paper."""
+        return ClassGraph(schema, np.ones(len(EdgeIndex.of(schema)), dtype=bool))
+
+    @staticmethod
+    def empty(schema: Schema) -> ClassGraph:
+        """No edge."""
+        return ClassGraph(schema, np.zeros(len(EdgeIndex.of(schema)), dtype=bool))
+
+    @staticmethod
+    def random(schema: Schema, probability: float, rng: np.random.Generator) -> ClassGraph:
+        """Every edge with the same probability: G_lambda of the paper."""
+        return ClassGraph(schema, rng.random(len(EdgeIndex.of(schema))) < probability)
+
+    @staticmethod
+    def of_edges(schema: Schema, edges: Iterable[Edge]) -> ClassGraph:
+        """The graph with exactly these edges."""
+        index = EdgeIndex.of(schema)
+        mask = np.zeros(len(index), dtype=bool)
+        for edge in edges:
+            _check_edge(schema, edge)
+            mask[index.position[edge]] = True
+        return ClassGraph(schema, mask)
+
+    @staticmethod
+    def parse(schema: Schema, rows: Iterable[str]) -> ClassGraph:
+        """Read rows such as `Total.s1 <- self.s1, Block[*].s1`."""
+        return ClassGraph.of_edges(schema, [e for row in rows for e in _parse_row(row)])
+
+    def without(self, edge: Edge) -> ClassGraph:
+        """The graph less one edge."""
+        _check_edge(self.schema, edge)
+        mask = self.mask.copy()
+        mask[self.index.position[edge]] = False
+        return ClassGraph(self.schema, mask)
+
+    def with_edge(self, edge: Edge) -> ClassGraph:
+        """The graph and one more edge."""
+        return ClassGraph.of_edges(self.schema, [*self.edges(), edge])
+
+    # ---------------------------------------------------------------- asking
+
+    def edges(self) -> list[Edge]:
+        """The edges of the graph, in the fixed order."""
+        return [edge for edge, is_in in zip(self.index.edges, self.mask, strict=True) if is_in]
+
+    def __contains__(self, edge: Edge) -> bool:
+        _check_edge(self.schema, edge)
+        return bool(self.mask[self.index.position[edge]])
+
+    def parents(self, class_name: str, field_name: str) -> list[Edge]:
+        """The edges into one target field, local ones first."""
+        return [
+            self.index.edges[i]
+            for i in self.index.of_target(class_name, field_name)
+            if self.mask[i]
+        ]
+
+    def local(self, class_name: str) -> np.ndarray:
+        """Local edges of a class: (own fields, targets)."""
+        return self.index.local_block(self.mask, class_name)
+
+    def global_(self, source_class: str, target_class: str) -> np.ndarray:
+        """Global edges between two classes: (source's fields, targets)."""
+        return self.index.global_block(self.mask, source_class, target_class)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ClassGraph)
+            and self.schema == other.schema
+            and bool(np.array_equal(self.mask, other.mask))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.schema, self.mask.tobytes()))
+
+    def __str__(self) -> str:
+        rows = []
+        for class_name in self.schema.classes:
+            for field_name in self.schema.targets(class_name):
+                sources = [edge.source for edge in self.parents(class_name, field_name)]
+                rows.append(f"{class_name}.{field_name} <- {', '.join(sources) or '(nothing)'}")
+        return "\n".join(rows)
+
+    def __repr__(self) -> str:
+        return f"ClassGraph({int(self.mask.sum())} of {self.mask.size} edges)"
+
+    # ---------------------------------------------------------------- comparing
+
+    def compare(
+        self, true: ClassGraph, counts: Mapping[str, int] | None = None
+    ) -> GraphComparison:
+        """Compare with the true graph: class edges, or with `counts` the grounded variables.
+
+        The paper's graph accuracy is `graph.compare(true, counts).accuracy`.
+        """
+        if self.schema != true.schema:
+            raise GraphError(
+                "Cannot compare graphs of different schemas: "
+                f"{self.schema.difference(true.schema)}."
+            )
+        if counts is not None:
+            return _compare(self.ground(counts).matrix, true.ground(counts).matrix)
+        return _compare(self.mask, true.mask)
+
+    def ground(self, counts: Mapping[str, int]) -> VariableGraph:
+        """The graph over single variables for given numbers of objects."""
+        for name in self.schema.classes:
+            if counts.get(name, -1) < 0:
+                raise GraphError(
+                    f"ground: expected a number of objects for class `{name}`, got counts {counts}."
+                )
+        inputs = _variables(self.schema, counts, targets_only=False)
+        outputs = _variables(self.schema, counts, targets_only=True)
+        matrix = np.zeros((len(inputs), len(outputs)), dtype=bool)
+        for row, source in enumerate(inputs):
+            for column, target in enumerate(outputs):
+                is_self = source[:2] == target[:2]
+                edge = Edge(source[0], source[2], target[0], target[2], is_self)
+                matrix[row, column] = self.mask[self.index.position[edge]]
+        return VariableGraph(
+            tuple(f"{c}[{i}].{f}" for c, i, f in inputs),
+            tuple(f"{c}[{i}].{f}" for c, i, f in outputs),
+            matrix,
+        )
+
+    # ---------------------------------------------------------------- exporting
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready list of edges that `from_json` reads back."""
+        return {"edges": [str(edge) for edge in self.edges()]}
+
+    @staticmethod
+    def from_json(schema: Schema, data: Mapping[str, Any]) -> ClassGraph:
+        """Read back what `to_json` wrote."""
+        rows = data.get("edges")
+        if not isinstance(rows, list):
+            raise GraphError('Graph: expected a JSON object with a list under the key "edges".')
+        return ClassGraph.parse(schema, [str(row) for row in rows])
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """A directed graph from sources such as `Block[*].s1` to targets such as `Total.s1'`."""
+        import networkx
+
+        graph = networkx.DiGraph()
+        for source, target, edge in self._arrows():
+            graph.add_edge(source, target, kind="local" if edge.is_local else "global")
+        return graph
+
+    def to_dot(self) -> str:
+        """Graphviz text; global edges are dashed."""
+        rows = [
+            f'  "{source}" -> "{target}"{"" if edge.is_local else " [style=dashed]"};'
+            for source, target, edge in self._arrows()
+        ]
+        return "\n".join(["digraph causes {", "  rankdir=LR;", *rows, "}"])
+
+    def to_mermaid(self) -> str:
+        """Mermaid text; global edges are dotted."""
+        names: dict[str, str] = {}
+        rows = []
+        for source, target, edge in self._arrows():
+            a, b = (names.setdefault(n, f"n{len(names)}") for n in (source, target))
+            arrow = "-->" if edge.is_local else "-.->"
+            rows.append(f'  {a}["{source}"] {arrow} {b}["{target}"]')
+        return "\n".join(["graph LR", *rows])
+
+    def _arrows(self) -> Iterator[tuple[str, str, Edge]]:
+        for edge in self.edges():
+            owner = edge.source_class if edge.is_local else f"{edge.source_class}[*]"
+            yield f"{owner}.{edge.source_field}", f"{edge.target}'", edge
+
+
+@dataclass(frozen=True)
+class VariableGraph:
+    """A causal graph over single variables, such as `Block[0].s1` to `Total[0].s1`.
+
+    >>> VariableGraph(("Ball[0].x",), ("Ball[0].x",), np.array([[True]])).matrix.sum()
+    np.int64(1)
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    matrix: np.ndarray  # (inputs, outputs)
+
+    def parents(self, output: str) -> list[str]:
+        """Names of the variables that cause one output."""
+        if output not in self.outputs:
+            raise GraphError(f"Unknown variable `{output}`. {suggest(output, self.outputs)}")
+        column = self.matrix[:, self.outputs.index(output)]
+        return [name for name, is_in in zip(self.inputs, column, strict=True) if is_in]
+
+    def compare(self, true: VariableGraph) -> GraphComparison:
+        """Compare with the true graph over the same variables."""
+        if (self.inputs, self.outputs) != (true.inputs, true.outputs):
+            raise GraphError("Cannot compare variable graphs over different variables.")
+        return _compare(self.matrix, true.matrix)
+
+
+def _variables(
+    schema: Schema, counts: Mapping[str, int], targets_only: bool
+) -> list[tuple[str, int, str]]:
+    return [
+        (name, i, field)
+        for name in schema.classes
+        for i in range(counts[name])
+        for field in (schema.targets(name) if targets_only else schema.fields(name))
+    ]
+
+
+def _check_edge(schema: Schema, edge: Edge) -> None:
+    schema.field(edge.source_class, edge.source_field)
+    target = schema.field(edge.target_class, edge.target_field)
+    if not target.is_target:
+        raise GraphError(
+            f"Edge `{edge}`: `{edge.target}` is a field with the role {target.role}; "
+            "only state fields have causes."
+        )
+    if edge.is_local and edge.source_class != edge.target_class:
+        raise GraphError(f"Edge `{edge}`: a local edge starts in the target's own class.")
+
+
+def _parse_row(row: str) -> list[Edge]:
+    target, arrow, sources = row.partition("<-")
+    target_class, dot, target_field = target.strip().partition(".")
+    if not arrow or not dot:
+        raise GraphError(
+            f"Graph row {row!r}: expected the form `Total.s1 <- self.s1, Block[*].s1`."
+        )
+    edges = []
+    for source in (s.strip() for s in sources.split(",")):
+        if source in ("", "(nothing)"):
+            continue
+        owner, dot, field = source.partition(".")
+        is_local = owner == "self"
+        if not dot or not (is_local or owner.endswith("[*]")):
+            raise GraphError(
+                f"Graph row {row!r}: source `{source}` is neither `self.field` nor `Class[*].field`."
+            )
+        source_class = target_class if is_local else owner.removesuffix("[*]")
+        edges.append(Edge(source_class, field, target_class, target_field, is_local))
+    return edges

@@ -1,0 +1,386 @@
+"""Which classes of objects exist and which fields they have.
+
+A schema is frozen, validated when it is made, and knows nothing of tensors.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from oocdm.errors import SchemaError, suggest
+
+# An integer field with at most this many values is treated as a choice among them
+# (categorical likelihood, one-hot input) unless the user says otherwise.
+MAX_CATEGORICAL_VALUES = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """What all field types share: its role (state, action or static) and its likelihood.
+
+    Use the field types `Real`, `Integer`, `Categorical` and `Boolean`.
+
+    >>> Real(action=True).role
+    'action'
+    """
+
+    kind: ClassVar[str]
+    likelihoods: ClassVar[tuple[str, ...]]
+    dtype: ClassVar[type[np.generic]] = np.int64
+
+    action: bool = False
+    static: bool = False
+    likelihood: str = ""
+
+    def __post_init__(self) -> None:
+        if self.action and self.static:
+            raise SchemaError("A field is either action=True or static=True, not both.")
+        if not self.likelihood:
+            object.__setattr__(self, "likelihood", self._default_likelihood())
+        if self.likelihood not in self.likelihoods:
+            raise SchemaError(
+                f"{type(self).__name__}: unknown likelihood {self.likelihood!r}. "
+                f"Expected one of: {', '.join(self.likelihoods)}."
+            )
+
+    def _default_likelihood(self) -> str:
+        return self.likelihoods[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one object's value: () for a scalar."""
+        return ()
+
+    @property
+    def low(self) -> float | None:
+        """The lowest value allowed, None if open."""
+        return None
+
+    @property
+    def high(self) -> float | None:
+        """The highest value allowed, None if open."""
+        return None
+
+    @property
+    def role(self) -> str:
+        """Either "state", "action" or "static"."""
+        return "action" if self.action else "static" if self.static else "state"
+
+    @property
+    def is_target(self) -> bool:
+        """Whether the field has a predictor: state fields do, actions and static ones do not."""
+        return self.role == "state"
+
+    @property
+    def size(self) -> int:
+        """How many numbers one object's value has."""
+        return int(np.prod(self.shape, dtype=int))
+
+    @property
+    def num_values(self) -> int | None:
+        """How many different values one number of the field can take; None if unlimited."""
+        if self.dtype is np.float32 or self.low is None or self.high is None:
+            return None
+        return int(self.high) - int(self.low) + 1
+
+    def out_of_domain(self, values: np.ndarray) -> np.ndarray:
+        """A mask of the entries that this field does not allow."""
+        bad = np.zeros(values.shape, dtype=bool)
+        if self.low is not None:
+            bad |= values < self.low
+        if self.high is not None:
+            bad |= values > self.high
+        return bad
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready description that `field_from_json` reads back."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+def _check_numeric(field: Real | Integer) -> None:
+    shape = (field.shape,) if isinstance(field.shape, int) else tuple(field.shape)
+    if len(shape) > 1 or any(not isinstance(d, int) or d < 1 for d in shape):
+        raise SchemaError(
+            f"Field shape: expected () or one positive length such as (3,), got {shape!r}."
+        )
+    object.__setattr__(field, "shape", shape)
+    for bound in (field.low, field.high):
+        if bound is not None and not np.isfinite(bound):
+            raise SchemaError(f"Field bounds: expected finite numbers or None, got {bound!r}.")
+    if field.low is not None and field.high is not None and field.low >= field.high:
+        raise SchemaError(
+            f"Field bounds: expected low < high, got low={field.low!r}, high={field.high!r}."
+        )
+
+
+@dataclass(frozen=True)
+class Real(Field):
+    """A real number, or a vector of them, optionally bounded.
+
+    >>> Real(low=0.0, shape=(3,)).size
+    3
+    """
+
+    kind: ClassVar[str] = "real"
+    likelihoods: ClassVar[tuple[str, ...]] = ("normal",)
+    dtype: ClassVar[type[np.generic]] = np.float32
+
+    low: float | None = None
+    high: float | None = None
+    shape: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_numeric(self)
+        super().__post_init__()
+
+
+@dataclass(frozen=True)
+class Integer(Field):
+    """A whole number, or a vector of them, optionally bounded.
+
+    With few possible values it is predicted as a choice among them; otherwise, or with
+    `likelihood="normal"`, as a normal whose samples are rounded.
+
+    >>> Integer(0, 7, shape=(2,)).num_values
+    8
+    """
+
+    kind: ClassVar[str] = "integer"
+    likelihoods: ClassVar[tuple[str, ...]] = ("normal", "categorical")
+
+    low: int | None = None
+    high: int | None = None
+    shape: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_numeric(self)
+        if self.likelihood == "categorical" and self.num_values is None:
+            raise SchemaError('Integer: likelihood="categorical" needs both low and high.')
+        super().__post_init__()
+
+    def _default_likelihood(self) -> str:
+        few = self.num_values is not None and self.num_values <= MAX_CATEGORICAL_VALUES
+        return "categorical" if few else "normal"
+
+
+@dataclass(frozen=True)
+class Categorical(Field):
+    """One of several unordered values, given by their number or their names.
+
+    >>> Categorical(["north", "south"]).num_values
+    2
+    """
+
+    kind: ClassVar[str] = "categorical"
+    likelihoods: ClassVar[tuple[str, ...]] = ("categorical",)
+
+    values: int | tuple[str, ...] = 2
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, int):
+            object.__setattr__(self, "values", tuple(self.values))
+        if self.num_values < 2:
+            raise SchemaError(f"Categorical: expected at least 2 values, got {self.num_values}.")
+        if self.names and len(set(self.names)) < len(self.names):
+            raise SchemaError(f"Categorical: value names must differ, got {list(self.names)}.")
+        super().__post_init__()
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the values, if they have any."""
+        return self.values if isinstance(self.values, tuple) else None
+
+    @property
+    def num_values(self) -> int:
+        return self.values if isinstance(self.values, int) else len(self.values)
+
+    @property
+    def low(self) -> int:
+        return 0
+
+    @property
+    def high(self) -> int:
+        return self.num_values - 1
+
+
+@dataclass(frozen=True)
+class Boolean(Field):
+    """True or false; with `likelihood="normal"` predicted as a normal on {-1, +1}.
+
+    >>> Boolean().num_values
+    2
+    """
+
+    kind: ClassVar[str] = "boolean"
+    likelihoods: ClassVar[tuple[str, ...]] = ("categorical", "normal")
+
+    @property
+    def low(self) -> int:
+        return 0
+
+    @property
+    def high(self) -> int:
+        return 1
+
+
+
+_KINDS: dict[str, type[Field]] = {c.kind: c for c in (Real, Integer, Categorical, Boolean)}
+
+
+def field_from_json(data: Mapping[str, Any]) -> Field:
+    """Read back what `Field.to_json` wrote.
+
+    >>> field_from_json(Integer(0, 3).to_json()) == Integer(0, 3)
+    True
+    """
+    options = dict(data)
+    kind = str(options.pop("kind", ""))
+    if kind not in _KINDS:
+        raise SchemaError(f"Unknown field kind {kind!r}. {suggest(kind, _KINDS)}")
+    try:
+        return _KINDS[kind](**options)
+    except TypeError as error:
+        raise SchemaError(f"Field of kind {kind!r}: {error}") from None
+
+
+class ObjectClass:
+    """A class of objects: subclass it and assign field types.
+
+    >>> class Block(ObjectClass):
+    ...     s1 = Real()
+    ...     a = Real(action=True)
+    >>> list(Block.fields)
+    ['s1', 'a']
+    """
+
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType({})
+
+    def __init_subclass__(cls) -> None:
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
+        cls.fields = MappingProxyType({**cls.fields, **own})
+
+    @classmethod
+    def targets(cls) -> tuple[str, ...]:
+        """Names of the fields that are predicted: the state fields."""
+        return tuple(name for name, field in cls.fields.items() if field.is_target)
+
+
+_RESERVED = ("episode", "step", "object", "self")
+
+
+class Schema:
+    """The classes of a world, in a fixed order.
+
+    >>> class Block(ObjectClass):
+    ...     s1 = Real()
+    >>> schema = Schema(Block)
+    >>> schema.field("Block", "s1").kind
+    'real'
+    """
+
+    def __init__(self, *classes: type[ObjectClass]) -> None:
+        if not classes:
+            raise SchemaError("Schema: expected at least one class, got none.")
+        names = [c.__name__ for c in classes]
+        if len(set(names)) < len(names):
+            raise SchemaError(f"Schema: class names must differ, got {names}.")
+        for cls in classes:
+            _check_class(cls)
+        self.classes: Mapping[str, type[ObjectClass]] = MappingProxyType(
+            dict(zip(names, classes, strict=True))
+        )
+        if not any(cls.targets() for cls in classes):
+            raise SchemaError("Schema: no class has a state field, so there is nothing to predict.")
+
+    def fields(self, class_name: str) -> Mapping[str, Field]:
+        """The fields of a class; an unknown class is a `SchemaError` with a suggestion."""
+        if class_name not in self.classes:
+            raise SchemaError(f"Unknown class `{class_name}`. {suggest(class_name, self.classes)}")
+        return self.classes[class_name].fields
+
+    def field(self, class_name: str, field_name: str) -> Field:
+        """One field; an unknown one is a `SchemaError` with a suggestion."""
+        fields = self.fields(class_name)
+        if field_name not in fields:
+            raise SchemaError(
+                f"Unknown field `{class_name}.{field_name}`. {suggest(field_name, fields)}"
+            )
+        return fields[field_name]
+
+    def targets(self, class_name: str) -> tuple[str, ...]:
+        """The predicted fields of a class."""
+        self.fields(class_name)
+        return self.classes[class_name].targets()
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready description that `Schema.from_json` reads back."""
+        return {
+            "classes": {
+                name: {f: field.to_json() for f, field in cls.fields.items()}
+                for name, cls in self.classes.items()
+            }
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Schema:
+        """Read back what `to_json` wrote."""
+        classes = data.get("classes")
+        if not isinstance(classes, Mapping):
+            raise SchemaError('Schema: expected a JSON object with the key "classes".')
+        return Schema(
+            *(
+                type(name, (ObjectClass,), {f: field_from_json(d) for f, d in fields.items()})
+                for name, fields in classes.items()
+            )
+        )
+
+    def difference(self, other: Schema) -> str | None:
+        """In words, the first thing in which another schema differs; None if they are equal."""
+        if list(self.classes) != list(other.classes):
+            return f"classes {list(self.classes)} against {list(other.classes)}"
+        for name in self.classes:
+            ours, theirs = self.fields(name), other.fields(name)
+            if list(ours) != list(theirs):
+                return f"fields of {name}: {list(ours)} against {list(theirs)}"
+            for field_name, field in ours.items():
+                if field != theirs[field_name]:
+                    a, b = json.dumps(field.to_json()), json.dumps(theirs[field_name].to_json())
+                    return f"field {name}.{field_name}: {a} against {b}"
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.difference(other) is None
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_json()))
+
+    def __repr__(self) -> str:
+        rows = []
+        for name, cls in self.classes.items():
+            fields = ", ".join(
+                f + ("" if field.is_target else f" [{field.role}]")
+                for f, field in cls.fields.items()
+            )
+            rows.append(f"{name}({fields})")
+        return f"Schema({', '.join(rows)})"
+
+
+def _check_class(cls: type[ObjectClass]) -> None:
+    if not (isinstance(cls, type) and issubclass(cls, ObjectClass)):
+        raise SchemaError(f"Schema: expected subclasses of oocdm.ObjectClass, got {cls!r}.")
+    if not cls.fields:
+        raise SchemaError(f"Class `{cls.__name__}` has no fields. Assign field types in its body.")
+    for name in (cls.__name__, *cls.fields):
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise SchemaError(f"Class `{cls.__name__}`: `{name}` is not a usable name.")
+        if name in _RESERVED:
+            raise SchemaError(
+                f"Class `{cls.__name__}`: the name `{name}` is reserved for data columns."
+            )
