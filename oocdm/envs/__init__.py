@@ -1,0 +1,21 @@
+"""The paper's worlds, with their true graphs and tasks."""
+
+from oocdm.envs.block import BlockWorld
+from oocdm.envs.gym_env import WorldGym
+from oocdm.envs.mouse import MouseWorld
+from oocdm.envs.mouse_tasks import seen_tasks, unseen_tasks
+from oocdm.envs.registry import EnvInfo, list_envs, make, register
+
+__all__ = [
+    "BlockWorld",
+    "EnvInfo",
+    "MouseWorld",
+    "WorldGym",
+    "list_envs",
+    "make",
+    "register",
+    "seen_tasks",
+    "unseen_tasks",
+]
+
+register()

@@ -1,0 +1,143 @@
+"""The worlds by name: `make("block")`, and their registration with Gymnasium."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+
+from oocdm.data.world import AbstractWorld
+from oocdm.envs.block import BlockWorld
+from oocdm.envs.gym_env import Draw, WorldGym
+from oocdm.envs.mouse import MouseWorld
+from oocdm.envs.mouse_picture import draw_mouse_world
+from oocdm.errors import OocdmError, suggest
+
+
+@dataclass(frozen=True)
+class _Entry:
+    gym_id: str
+    world: Callable[..., AbstractWorld]
+    description: str
+    draw: Draw | None = None
+
+
+_ENTRIES: dict[str, _Entry] = {
+    "block": _Entry(
+        "oocdm/Block-v0",
+        BlockWorld,
+        "Blocks with linear dynamics, and a Total that follows their maxima. No reward.",
+    ),
+    "mouse": _Entry(
+        "oocdm/Mouse-v0",
+        MouseWorld,
+        "A mouse on a grid that looks for food among monsters and traps.",
+        draw=draw_mouse_world,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class EnvInfo:
+    """What `list_envs` tells of an environment; sizes are those of its default options.
+
+    >>> list_envs()[0].max_objects
+    {'Block': 5, 'Total': 1}
+    """
+
+    name: str
+    gym_id: str
+    description: str
+    max_objects: Mapping[str, int]
+    num_variables: int
+    options: Mapping[str, Any]
+
+
+def list_envs() -> list[EnvInfo]:
+    """All environments with a line of description, their sizes and their options' defaults.
+
+    >>> for info in list_envs():
+    ...     print(info.name, info.num_variables)
+    block 24
+    mouse 28
+    """
+    listed = []
+    for name, entry in _ENTRIES.items():
+        world = entry.world()
+        fields = {c: len(world.schema.fields(c)) for c in world.schema.classes}
+        listed.append(
+            EnvInfo(
+                name=name,
+                gym_id=entry.gym_id,
+                description=entry.description,
+                max_objects=dict(world.max_objects),
+                num_variables=sum(n * fields[c] for c, n in world.max_objects.items()),
+                options=_options(entry),
+            )
+        )
+    return listed
+
+
+def make(name: str, seed: int | None = None, **options: Any) -> WorldGym:
+    """An environment by name; its options are those of its world, and `render_mode`.
+
+    `seed` is that of the first `reset()`.
+
+    >>> env = make("block", num_blocks=3, seed=0)
+    >>> env.max_objects
+    {'Block': 3, 'Total': 1}
+    >>> make("blok")
+    Traceback (most recent call last):
+    ...
+    oocdm.errors.OocdmError: Unknown environment `blok`. Did you mean `block`? Known: block, mouse.
+    """
+    env = build(name, seed=seed, **options)
+    # As gymnasium.make would do; without its wrappers, which hide `world` and `task`.
+    env.spec = copy.deepcopy(gymnasium.spec(_ENTRIES[name].gym_id))
+    env.spec.kwargs.update(options, seed=seed)
+    return env
+
+
+def build(
+    name: str, seed: int | None = None, render_mode: str | None = None, **options: Any
+) -> WorldGym:
+    """What Gymnasium calls for the registered ids; use `make`.
+
+    >>> build("mouse", num_food=6).max_objects["Food"]
+    6
+    """
+    if name not in _ENTRIES:
+        raise OocdmError(f"Unknown environment `{name}`. {suggest(name, _ENTRIES)}")
+    entry = _ENTRIES[name]
+    known = _options(entry)
+    for option in options:
+        if option not in known:
+            hint = suggest(option, [*known, "seed", "render_mode"])
+            raise OocdmError(f"Environment `{name}` has no option `{option}`. {hint}")
+    return WorldGym(entry.world(**options), seed=seed, render_mode=render_mode, draw=entry.draw)
+
+
+def register() -> None:
+    """Register all environments with Gymnasium; done when oocdm.envs is imported.
+
+    The ids take the options of `make`. Gymnasium keeps `max_episode_steps` for a wrapper of its
+    own, so `gymnasium.make` can shorten episodes with it, but not lengthen them.
+
+    >>> env = gymnasium.make("oocdm/Block-v0", num_blocks=3)
+    >>> env.unwrapped.max_objects
+    {'Block': 3, 'Total': 1}
+    """
+    for name, entry in _ENTRIES.items():
+        if entry.gym_id not in gymnasium.registry:
+            gymnasium.register(
+                id=entry.gym_id, entry_point=f"{__name__}:build", kwargs={"name": name}
+            )
+
+
+def _options(entry: _Entry) -> dict[str, Any]:
+    """The options of a world and their defaults."""
+    return {p.name: p.default for p in inspect.signature(entry.world).parameters.values()}
