@@ -1,0 +1,235 @@
+"""Logged steps of many episodes, padded to arrays, and the transitions among them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from oocdm.data.checks import check_log
+from oocdm.data.files import read_log, write_log
+from oocdm.data.frames import read_frames
+from oocdm.data.log import Log
+from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.data.world import Arrays
+from oocdm.errors import DataError
+from oocdm.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset(Log):
+    """The logged steps of many episodes; a transition is two steps that follow each other.
+
+    Made by `Dataset.from_frames`, `oocdm.collect` or `load_dataset`; `Log` tells what its arrays
+    mean. They are checked when it is made and cannot be written afterwards.
+
+    >>> import pandas as pd
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> log = pd.DataFrame({"episode": [0, 0, 1, 1], "step": [0, 1, 0, 1], "object": 0,
+    ...                     "x": [0.0, 0.5, 1.0, 1.5]})
+    >>> data = Dataset.from_frames({"Ball": log}, Schema(Ball))
+    >>> data
+    Dataset(2 episodes, 2 transitions; Ball: 1 object)
+    >>> data.transitions().after["Ball", "x"]
+    tensor([[0.5000],
+            [1.5000]])
+    """
+
+    def __post_init__(self) -> None:
+        if not self.object_ids:
+            object.__setattr__(self, "object_ids", self._slots_as_ids())
+        check_log(self)
+        for name in ("episode", "step", "reward", "terminated", "truncated"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
+        for name in ("present", "episodes", "object_ids"):
+            columns = {c: _frozen(v) for c, v in getattr(self, name).items()}
+            object.__setattr__(self, name, columns)
+        for name in ("values", "observed"):
+            object.__setattr__(self, name, _map(getattr(self, name), _frozen))
+
+    def _slots_as_ids(self) -> dict[str, np.ndarray]:
+        num = len(np.unique(self.episode))
+        return {
+            name: np.broadcast_to(np.arange(present.shape[-1]), (num, present.shape[-1]))
+            for name, present in self.present.items()
+        }
+
+    @staticmethod
+    def from_frames(
+        frames: Mapping[str, pd.DataFrame],
+        schema: Schema,
+        steps: pd.DataFrame | None = None,
+        episodes: pd.DataFrame | None = None,
+    ) -> Dataset:
+        """A dataset from pandas frames in long format, one a class.
+
+        Each frame has the columns episode, step, object and one a field; a cell that is None or
+        pd.NA is a missing value. `steps` has the columns episode, step and, as far as known,
+        reward, terminated, truncated; without it, every step that any frame mentions counts.
+        `episodes` has the column episode and any others. See `oocdm.data.frames`.
+        """
+        return _checked(read_frames(frames, schema, steps, episodes))
+
+    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write a folder that `load_dataset`, pandas and DuckDB can read; all of it or nothing."""
+        write_log(self, folder, overwrite)
+
+    @property
+    def episode_of(self) -> np.ndarray:
+        """The episode of each transition, (transition,)."""
+        return self.episode.take(self.starts)
+
+    @cached_property
+    def max_counts(self) -> dict[str, int]:
+        """The largest number of objects of each class that are present in any one step."""
+        return {name: int(p.sum(axis=1).max()) for name, p in self.present.items()}
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def transitions(self, rows: np.ndarray | slice | None = None) -> Transitions:
+        """Some of the transitions, or all, as tensors; the state after a step has no actions."""
+        before = self.starts if rows is None else self.starts[rows]
+        return Transitions(self._snapshot(before, True), self._snapshot(before + 1, False))
+
+    def _snapshot(self, rows: np.ndarray, with_actions: bool) -> Snapshot:
+        def take(array: np.ndarray) -> torch.Tensor:
+            return torch.from_numpy(array.take(rows, axis=0))
+
+        fields = {
+            name: [f for f, kind in cls.fields.items() if with_actions or not kind.action]
+            for name, cls in self.schema.classes.items()
+        }
+        return Snapshot(
+            self.schema,
+            {c: {f: take(self.values[c][f]) for f in names} for c, names in fields.items()},
+            {c: take(self.present[c]) for c in fields},
+            {c: {f: take(self.observed[c][f]) for f in names} for c, names in fields.items()},
+        )
+
+    def split(self, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
+        """Two datasets of whole episodes; a random `fraction` of the episodes is in the second.
+
+        Each side has at least one episode with a transition.
+        """
+        if not 0 < fraction < 1:
+            raise DataError(f"split: expected a fraction between 0 and 1, got {fraction!r}.")
+        # Episodes of a single step have no transition, so they cannot make up a side.
+        candidates = np.unique(self.episode_of)
+        if len(candidates) < 2:
+            raise DataError(
+                "split: expected at least two episodes with transitions, got "
+                f"{len(candidates)}. Whole episodes are split, since the steps of one episode are "
+                "alike; log more episodes."
+            )
+        num = int(np.clip(round(fraction * len(candidates)), 1, len(candidates) - 1))
+        chosen = np.random.default_rng(seed).permutation(candidates)[:num]
+        rest = np.setdiff1d(self.episode_ids, chosen)
+        return self.select_episodes(rest), self.select_episodes(chosen)
+
+    def select_episodes(self, ids: Iterable[int] | np.ndarray) -> Dataset:
+        """The dataset of some episodes, in the order in which they are here."""
+        chosen = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids))
+        unknown = np.setdiff1d(chosen, self.episode_ids)
+        if len(unknown) or not len(chosen):
+            got = f"episode {unknown[0]}" if len(unknown) else "none"
+            raise DataError(
+                f"select_episodes: expected episodes of this dataset, which has "
+                f"{self.num_episodes} from {self.episode_ids[0]} to {self.episode_ids[-1]}; "
+                f"got {got}."
+            )
+        return self._take(np.flatnonzero(np.isin(self.episode, chosen)))
+
+    def head(self, n: int) -> Dataset:
+        """The first `n` transitions, or all if there are fewer; a cut episode is truncated."""
+        if n < 1:
+            raise DataError(f"head: expected at least one transition, got {n}.")
+        return self if n >= len(self) else self._take(np.arange(self.starts[n - 1] + 2))
+
+    def _take(self, rows: np.ndarray) -> Dataset:
+        """The dataset of some rows; a new last row of an episode loses action and outcome."""
+        cut = np.append(np.diff(self.episode[rows]) != 0, True) & ~self.is_last[rows]
+        is_kept = np.isin(self.episode_ids, self.episode[rows])
+        values = _map(self.values, lambda v: v.take(rows, axis=0))
+        observed = _map(self.observed, lambda v: v.take(rows, axis=0))
+        for name, cls in self.schema.classes.items():
+            for field_name in (f for f, kind in cls.fields.items() if kind.action):
+                values[name][field_name][cut] = 0
+                observed[name][field_name][cut] = False
+        terminated = self.terminated[rows] & ~cut
+        truncated = self.truncated[rows] & ~cut
+        ends = np.flatnonzero(cut) - 1
+        truncated[ends] = ~terminated[ends]
+        return Dataset(
+            self.schema,
+            values,
+            {c: v.take(rows, axis=0) for c, v in self.present.items()},
+            observed,
+            self.episode[rows],
+            self.step[rows],
+            np.where(cut, 0, self.reward[rows]).astype(np.float32),
+            terminated,
+            truncated,
+            {name: column[is_kept] for name, column in self.episodes.items()},
+            {name: ids[is_kept] for name, ids in self.object_ids.items()},
+        )
+
+    def check_schema(self, schema: Schema, what: str) -> None:
+        """Raise a `DataError` unless this dataset has the schema of `what` (say, "the model")."""
+        difference = self.schema.difference(schema)
+        if difference is not None:
+            raise DataError(
+                f"This dataset does not fit {what}. First difference, dataset against {what}: "
+                f"{difference}."
+            )
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{c}: {_count(p.sum(axis=1))}" for c, p in self.present.items())
+        episodes = f"{self.num_episodes:,} episode{'' if self.num_episodes == 1 else 's'}"
+        transitions = f"{len(self):,} transition{'' if len(self) == 1 else 's'}"
+        return f"Dataset({episodes}, {transitions}; {counts})"
+
+
+def load_dataset(folder: str | os.PathLike[str]) -> Dataset:
+    """Read a folder that `Dataset.save` wrote, or that somebody made in the same format.
+
+    >>> load_dataset("nowhere")
+    Traceback (most recent call last):
+    ...
+    oocdm.errors.DataError: `nowhere`: expected a dataset folder, got none. \
+Write one with `Dataset.save` or `oocdm collect`.
+    """
+    return _checked(read_log(folder))
+
+
+def _checked(log: Log) -> Dataset:
+    return Dataset(**{column.name: getattr(log, column.name) for column in fields(Log)})
+
+
+def _count(numbers: np.ndarray) -> str:
+    low, high = int(numbers.min()), int(numbers.max())
+    amount = str(high) if low == high else f"{low} to {high}"
+    return f"{amount} object{'' if high == 1 else 's'}"
+
+
+def _map(
+    arrays: Arrays, change: Callable[[np.ndarray], np.ndarray]
+) -> dict[str, dict[str, np.ndarray]]:
+    return {c: {f: change(v) for f, v in fields.items()} for c, fields in arrays.items()}
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written through; the caller's own array stays as it is."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

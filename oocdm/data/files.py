@@ -1,0 +1,313 @@
+"""A dataset as a folder of Parquet files that pandas, DuckDB and people can open.
+
+`schema.json`; `<Class>.parquet` with the columns episode, step, object and one a field (null =
+missing); `steps.parquet` with episode, step, reward, terminated, truncated; `episodes.parquet`
+with episode and anything about it. An object that is absent in a step has no row there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from oocdm.data.log import Log
+from oocdm.data.table import (
+    KEY_COLUMNS,
+    STEP_COLUMNS,
+    Column,
+    Keys,
+    Steps,
+    align_episodes,
+    build_log,
+    check_columns,
+    codes_of,
+)
+from oocdm.errors import DataError, SchemaError
+from oocdm.schema import Boolean, Categorical, Field, Schema
+
+_NAN_ADVICE = "NaN is not a value; write null where a value is missing."
+
+
+def write_log(log: Log, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
+    """Write the steps of a dataset to a folder: all of it, or nothing if anything fails.
+
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from oocdm.data.frames import read_frames
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> frame = pd.DataFrame({"episode": 0, "step": [0, 1], "object": 0, "x": [0.0, 0.5]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_log(read_frames({"Ball": frame}, Schema(Ball)), f"{folder}/balls")
+    ...     print(sorted(os.listdir(f"{folder}/balls")))
+    ['Ball.parquet', 'episodes.parquet', 'schema.json', 'steps.parquet']
+    """
+    path = Path(folder)
+    if path.exists():
+        if not overwrite:
+            raise DataError(
+                f"`{path}` exists already. Choose another folder, or pass overwrite=True."
+            )
+        if not (path / "schema.json").is_file():
+            raise DataError(f"`{path}` is not a dataset folder, so it is not overwritten.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A rename within one folder is atomic, so readers see no dataset or a whole one.
+    draft = path.parent / f".{path.name}.{uuid.uuid4().hex}.draft"
+    try:
+        draft.mkdir()
+        _write(log, draft)
+        _replace(path, draft)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _replace(path: Path, draft: Path) -> None:
+    """Put the draft in the place of `path`; what was there goes only once the draft is in."""
+    if not path.exists():
+        draft.rename(path)
+        return
+    old = draft.with_suffix(".old")
+    path.rename(old)
+    try:
+        draft.rename(path)
+    except BaseException:
+        old.rename(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def read_log(folder: str | os.PathLike[str]) -> Log:
+    """Read a folder that `write_log` wrote, or that somebody made in the same format.
+
+    >>> read_log("nowhere")
+    Traceback (most recent call last):
+    ...
+    oocdm.errors.DataError: `nowhere`: expected a dataset folder, got none. \
+Write one with `Dataset.save` or `oocdm collect`.
+    """
+    path = Path(folder)
+    schema = _read_schema(path)
+    tables = {}
+    for name in schema.classes:
+        tables[name] = _read_table(path / f"{name}.parquet")
+        what = f"`{path / f'{name}.parquet'}`"
+        check_columns(what, tables[name].column_names, (*KEY_COLUMNS, *schema.fields(name)))
+    keys = {n: _read_keys(t, f"`{path / f'{n}.parquet'}`") for n, t in tables.items()}
+    steps = _read_steps(path / "steps.parquet")
+    episodes = _read_episodes(path / "episodes.parquet", steps)
+
+    def read(column: Column) -> tuple[np.ndarray, np.ndarray]:
+        return _read_column(tables[column.class_name][column.field_name], column)
+
+    return build_log(schema, keys, steps, episodes, read, _NAN_ADVICE)
+
+
+def _write(log: Log, folder: Path) -> None:
+    (folder / "schema.json").write_text(json.dumps(log.schema.to_json(), indent=2) + "\n")
+    for name in log.schema.classes:
+        _write_table(_class_columns(log, name), folder / f"{name}.parquet")
+    steps = {name: pa.array(getattr(log, name)) for name in STEP_COLUMNS}
+    _write_table(steps, folder / "steps.parquet")
+    episodes = {"episode": pa.array(log.episode_ids)}
+    for name, column in log.episodes.items():
+        try:
+            episodes[name] = pa.array(column, from_pandas=column.dtype == object)
+        except pa.ArrowException as error:
+            raise DataError(
+                f"Column `{name}` of `episodes` cannot be written: {error}. "
+                "Use one type of value in the whole column."
+            ) from None
+    _write_table(episodes, folder / "episodes.parquet")
+
+
+def _write_table(columns: dict[str, pa.Array], path: Path) -> None:
+    pq.write_table(pa.table(columns), path, write_page_checksum=True)
+
+
+def _class_columns(log: Log, name: str) -> dict[str, pa.Array]:
+    row, slot = np.nonzero(log.present[name])
+    index = np.searchsorted(log.episode_ids, log.episode[row])
+    columns = {
+        "episode": pa.array(log.episode[row]),
+        "step": pa.array(log.step[row]),
+        "object": pa.array(log.object_ids[name][index, slot]),
+    }
+    for field_name, field in log.schema.fields(name).items():
+        missing = ~log.observed[name][field_name][row, slot]
+        if field.action:
+            missing |= log.is_last[row]
+        columns[field_name] = _to_arrow(field, log.values[name][field_name][row, slot], missing)
+    return columns
+
+
+def _to_arrow(field: Field, values: np.ndarray, missing: np.ndarray) -> pa.Array:
+    if field.shape:
+        return pa.FixedSizeListArray.from_arrays(
+            pa.array(values.reshape(-1)), field.shape[0], mask=pa.array(missing)
+        )
+    if isinstance(field, Boolean):
+        return pa.array(values.astype(bool), mask=missing)
+    if isinstance(field, Categorical) and field.names:
+        codes = pa.array(values, type=pa.int32(), mask=missing)
+        return pa.DictionaryArray.from_arrays(codes, pa.array(field.names))
+    return pa.array(values, mask=missing)
+
+
+def _read_schema(folder: Path) -> Schema:
+    if not folder.is_dir():
+        raise DataError(
+            f"`{folder}`: expected a dataset folder, got {'a file' if folder.exists() else 'none'}."
+            " Write one with `Dataset.save` or `oocdm collect`."
+        )
+    path = folder / "schema.json"
+    try:
+        return Schema.from_json(json.loads(path.read_text()))
+    except FileNotFoundError:
+        raise DataError(
+            f"`{path}` is missing, so `{folder}` is not a dataset folder. "
+            "Write one with `Dataset.save` or `oocdm collect`."
+        ) from None
+    except (OSError, ValueError, AttributeError, SchemaError) as error:
+        raise DataError(f"`{path}` cannot be read as a schema: {error}") from None
+
+
+def _read_table(path: Path) -> pa.Table:
+    if not path.is_file():
+        raise DataError(f"`{path}` is missing from the dataset folder. Write the dataset again.")
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read()
+            table.validate()
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(
+            f"`{path}` cannot be read as Parquet; it may be cut off or damaged "
+            f"({str(error).splitlines()[0]}). Write the dataset again."
+        ) from None
+    # pandas writes its row labels, which mean nothing here, along with a frame.
+    return table.drop([n for n in table.column_names if n.startswith("__index_level_")])
+
+
+def _read_keys(table: pa.Table, what: str) -> Keys:
+    episode, step = (_whole_numbers(table[name], name, what) for name in KEY_COLUMNS[:2])
+    column = table["object"]
+    if pa.types.is_integer(column.type):
+        ids, code = np.unique(_whole_numbers(column, "object", what), return_inverse=True)
+        return Keys(episode, step, code, ids)
+    if not _is_text(column.type) or column.null_count:
+        raise DataError(
+            f"{what}: column `object`: expected whole numbers or strings without null, "
+            f"got {column.type} with {column.null_count} null."
+        )
+    names, code = _factorize(column)
+    order = np.argsort(names)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    return Keys(episode, step, rank[code], names[order])
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _factorize(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    """The different strings of a column, and for each row which of them it has."""
+    encoded = pc.dictionary_encode(column.cast(pa.large_string()).combine_chunks())
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    names = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    return names, encoded.indices.to_numpy().astype(np.int64)
+
+
+def _whole_numbers(column: pa.ChunkedArray, name: str, what: str) -> np.ndarray:
+    if not pa.types.is_integer(column.type) or column.null_count:
+        raise DataError(
+            f"{what}: column `{name}`: expected whole numbers without null, "
+            f"got {column.type} with {column.null_count} null."
+        )
+    try:
+        return np.asarray(column.cast(pa.int64()).to_numpy())
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{what}: column `{name}`: expected int64. {error}") from None
+
+
+def _read_steps(path: Path) -> Steps:
+    what = f"`{path}`"
+    table = _read_table(path)
+    check_columns(what, table.column_names, STEP_COLUMNS)
+    columns = {name: _whole_numbers(table[name], name, what) for name in STEP_COLUMNS[:2]}
+    for name in STEP_COLUMNS[2:]:
+        columns[name] = table[name].to_numpy()
+    return Steps.of(columns, what)
+
+
+def _read_episodes(path: Path, steps: Steps) -> dict[str, np.ndarray]:
+    what = f"`{path}`"
+    table = _read_table(path)
+    check_columns(what, table.column_names, ("episode",), table.column_names)
+    columns = {name: _read_any(table[name]) for name in table.column_names}
+    columns["episode"] = _whole_numbers(table["episode"], "episode", what)
+    return align_episodes(columns, steps.episode, what)
+
+
+def _read_any(column: pa.ChunkedArray) -> np.ndarray:
+    if column.null_count == 0:
+        return np.asarray(column.to_numpy())
+    # With null among them, NumPy would turn whole numbers into floats.
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_pylist()
+    return values
+
+
+def _read_column(data: pa.ChunkedArray, column: Column) -> tuple[np.ndarray, np.ndarray]:
+    """Which wanted cells of a column are known, and their values (a `Reader`)."""
+    field = column.field
+    known = column.wanted & data.is_valid().to_numpy()
+    if not known.any():
+        return known, np.zeros((0, *field.shape))
+    # Reading everything is the fast path; a filter copies.
+    cells = data if known.all() else data.filter(pa.array(known))
+    if field.shape:
+        return known, _flatten(cells, column, known)
+    if isinstance(field, Categorical) and field.names and _is_text(data.type):
+        names, code = _factorize(cells)
+        where = f"Field `{column.class_name}.{column.field_name}`"
+        return known, codes_of(field, list(names), where)[code]
+    return known, np.asarray(cells.to_numpy())
+
+
+def _flatten(cells: pa.ChunkedArray, column: Column, known: np.ndarray) -> np.ndarray:
+    """The vectors of a list column as one array, without a Python object a cell."""
+    size = column.field.shape[0]
+    where = np.flatnonzero(known)
+    kind = cells.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and (
+        not pa.types.is_fixed_size_list(kind)
+    ):
+        raise DataError(
+            f"Field `{column.class_name}.{column.field_name}`: expected lists of {size} numbers, "
+            f"got a column of type {kind}."
+        )
+    lengths = pc.list_value_length(cells).to_numpy()
+    if (lengths != size).any():
+        cell = int(np.argmax(lengths != size))
+        got = f"{lengths[cell]} of them"
+        raise column.error(int(where[cell]), f"a list of {size} numbers", got)
+    flat = pc.list_flatten(cells)
+    if flat.null_count:
+        cell = int(np.argmin(flat.is_valid().to_numpy())) // size
+        advice = "A vector is missing as a whole or not at all."
+        raise column.error(int(where[cell]), f"a list of {size} numbers", "null in it", advice)
+    return np.asarray(flat.to_numpy()).reshape(-1, size)

@@ -1,0 +1,195 @@
+"""From pandas frames in long format to a `Log`, the arrays of a `Dataset`.
+
+There is one frame a class, with the columns episode, step, object and one a field; a vector is
+a list or array in a cell. Objects are named by whole numbers or strings, may appear and
+disappear, and need not be the same in every episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from oocdm.data.log import Log
+from oocdm.data.table import (
+    KEY_COLUMNS,
+    STEP_COLUMNS,
+    Column,
+    Keys,
+    Steps,
+    align_episodes,
+    build_log,
+    check_columns,
+    codes_of,
+)
+from oocdm.errors import DataError, suggest
+from oocdm.schema import Categorical, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAN_ADVICE = (
+    "NaN is not a value. If it stands for a missing one, say so: use a nullable column, as in "
+    'df["{name}"] = df["{name}"].convert_dtypes(), or None or pd.NA in a column of dtype object.'
+)
+
+
+def read_frames(
+    frames: Mapping[str, pd.DataFrame],
+    schema: Schema,
+    steps: pd.DataFrame | None = None,
+    episodes: pd.DataFrame | None = None,
+) -> Log:
+    """The steps in pandas frames of long format, one a class (see `Dataset.from_frames`).
+
+    >>> import pandas as pd
+    >>> from oocdm.schema import Categorical, ObjectClass, Real
+    >>> class Ant(ObjectClass):
+    ...     x = Real()
+    ...     heading = Categorical(["north", "south"], action=True)
+    >>> log = pd.DataFrame({
+    ...     "episode": 0, "step": [0, 0, 1], "object": ["anna", "bert", "bert"],
+    ...     "x": [0.0, 1.0, 1.5], "heading": ["north", "south", None],
+    ... })
+    >>> read_frames({"Ant": log}, Schema(Ant)).values["Ant"]["x"]
+    array([[0. , 1. ],
+           [0. , 1.5]], dtype=float32)
+    """
+    _check_frames(frames, schema)
+    keys = {name: _read_keys(frames[name], f"Frame `{name}`") for name in schema.classes}
+    rows = Steps.mentioned(keys.values()) if steps is None else _read_steps(steps)
+    about: dict[str, np.ndarray] = {}
+    if episodes is not None:
+        what = "Frame episodes"
+        check_columns(what, episodes.columns, ("episode",), episodes.columns)
+        columns = {name: episodes[name].to_numpy() for name in episodes.columns}
+        columns["episode"] = _whole_numbers(episodes, "episode", what)
+        about = align_episodes(columns, rows.episode, what)
+    return build_log(schema, keys, rows, about, lambda column: _read(frames, column), _NAN_ADVICE)
+
+
+def _check_frames(frames: Mapping[str, pd.DataFrame], schema: Schema) -> None:
+    import pandas as pd
+
+    for name, frame in frames.items():
+        if name not in schema.classes:
+            raise DataError(f"Frames: unknown class `{name}`. {suggest(str(name), schema.classes)}")
+        if not isinstance(frame, pd.DataFrame):
+            raise DataError(f"Frame `{name}`: expected a pandas DataFrame, got {type(frame)}.")
+        check_columns(f"Frame `{name}`", frame.columns, (*KEY_COLUMNS, *schema.fields(name)))
+    for name in schema.classes:
+        if name not in frames:
+            raise DataError(
+                f"Frames: class `{name}` is missing. Expected one frame for each of: "
+                f"{', '.join(schema.classes)}; got: {', '.join(frames)}."
+            )
+
+
+def _read_keys(frame: pd.DataFrame, what: str) -> Keys:
+    episode = _whole_numbers(frame, "episode", what)
+    step = _whole_numbers(frame, "step", what)
+    code, ids = _read_objects(frame, what)
+    return Keys(episode, step, code, ids)
+
+
+def _whole_numbers(frame: pd.DataFrame, name: str, what: str) -> np.ndarray:
+    from pandas.api.types import infer_dtype
+
+    column = frame[name]
+    kind = infer_dtype(column, skipna=False)
+    if kind not in ("integer", "empty") or column.isna().any():
+        # An empty frame has columns of any dtype; nothing in it can be wrong.
+        if len(column) == 0:
+            return np.zeros(0, dtype=np.int64)
+        raise DataError(
+            f"{what}: column `{name}`: expected whole numbers without missing values, "
+            f"got {kind} (dtype {column.dtype})."
+        )
+    values = column.to_numpy()
+    if values.dtype.kind == "u" and len(values) and values.max() > np.iinfo(np.int64).max:
+        raise DataError(f"{what}: column `{name}`: expected int64, got {values.max()}.")
+    return np.asarray(values.astype(np.int64))
+
+
+def _read_objects(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, np.ndarray]:
+    import pandas as pd
+
+    column = frame["object"]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    kind = pd.api.types.infer_dtype(column, skipna=False)
+    if kind == "string" and not column.isna().any():
+        code, names = pd.factorize(column, sort=True)
+        return code.astype(np.int64), np.array(names, dtype=object)
+    if kind not in ("integer", "empty") and len(column):
+        raise DataError(
+            f"{what}: column `object`: expected whole numbers or strings without missing values, "
+            f"got {kind} (dtype {column.dtype})."
+        )
+    ids, code = np.unique(_whole_numbers(frame, "object", what), return_inverse=True)
+    return code, ids
+
+
+def _read_steps(steps: pd.DataFrame) -> Steps:
+    what = "Frame steps"
+    check_columns(what, steps.columns, STEP_COLUMNS[:2], STEP_COLUMNS[2:])
+    columns = {name: _whole_numbers(steps, name, what) for name in STEP_COLUMNS[:2]}
+    for name in steps.columns:
+        if name not in columns:
+            columns[name] = steps[name].to_numpy()
+    return Steps.of(columns, what)
+
+
+def _read(frames: Mapping[str, pd.DataFrame], column: Column) -> tuple[np.ndarray, np.ndarray]:
+    """Which wanted cells of a column are known, and their values (a `Reader`)."""
+    import pandas as pd
+
+    series = frames[column.class_name][column.field_name]
+    known = column.wanted & ~_is_missing(series, column)
+    cells = series[known]
+    field = column.field
+    if not known.any():
+        return known, np.zeros((0, *field.shape))
+    is_numeric = pd.api.types.is_numeric_dtype(series.dtype)
+    if field.shape:
+        return known, _stack(cells, column, known)
+    if isinstance(field, Categorical) and field.names and not is_numeric:
+        code, values = pd.factorize(cells)
+        where = f"Field `{column.class_name}.{column.field_name}`"
+        return known, codes_of(field, list(values), where)[code]
+    if is_numeric:
+        return known, cells.to_numpy()
+    # Let NumPy find the numbers in a column of dtype object; anything else is refused later.
+    return known, np.array(cells.tolist())
+
+
+def _is_missing(series: pd.Series, column: Column) -> np.ndarray:
+    """Which cells are missing: null, but not the NaN that a plain float column may hold."""
+    if isinstance(series.dtype, np.dtype) and series.dtype != object:
+        return np.zeros(len(series), dtype=bool)
+    missing = series.isna().to_numpy(dtype=bool)
+    if series.dtype == object:
+        cells = series.to_numpy()
+        for cell in np.flatnonzero(missing & column.wanted):
+            if isinstance(cells[cell], float | np.floating):
+                advice = _NAN_ADVICE.format(name=column.field_name)
+                raise column.error(int(cell), "a value or None", "NaN", advice)
+    return np.asarray(missing)
+
+
+def _stack(cells: pd.Series, column: Column, known: np.ndarray) -> np.ndarray:
+    """The vectors of a column, one a cell, as one array."""
+    shape = column.field.shape
+    rows = cells.tolist()
+    try:
+        stacked = np.array(rows)
+    except ValueError:
+        stacked = np.zeros(0)
+    if stacked.shape == (len(rows), *shape):
+        return stacked
+    for cell, value in zip(np.flatnonzero(known), rows, strict=True):
+        if np.shape(value) != shape:
+            raise column.error(int(cell), f"a vector of shape {shape}", f"{value!r}")
+    raise column.error(int(np.flatnonzero(known)[0]), f"vectors of shape {shape}", f"{rows[0]!r}")

@@ -1,0 +1,353 @@
+"""From long tables, one row an object and step, to the padded arrays of a `Log`.
+
+Frames and files both come as such tables; only how a column is read differs, so a reader is
+a function that is given a `Column` and returns its known values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from oocdm.data.log import Log
+from oocdm.errors import DataError, suggest
+from oocdm.schema import Categorical, Field, Schema
+
+KEY_COLUMNS = ("episode", "step", "object")
+STEP_COLUMNS = ("episode", "step", "reward", "terminated", "truncated")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Which object each row of a class's table describes, and when.
+
+    `code` points into `ids`, the sorted names of the objects: whole numbers or strings.
+
+    >>> keys = Keys(np.array([0]), np.array([3]), np.array([1]), np.array(["a", "b"], object))
+    >>> keys.place(0)
+    'episode 0, step 3, object b'
+    """
+
+    episode: np.ndarray
+    step: np.ndarray
+    code: np.ndarray
+    ids: np.ndarray
+
+    def place(self, cell: int) -> str:
+        """Where a row stands in the log, for messages."""
+        name = self.ids[self.code[cell]]
+        return f"episode {self.episode[cell]}, step {self.step[cell]}, object {name}"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a dataset, sorted by (episode, step): they define its rows.
+
+    >>> Steps.of({"episode": np.array([0, 0]), "step": np.array([1, 0])}, "steps").step
+    array([0, 1])
+    """
+
+    episode: np.ndarray
+    step: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+
+    @staticmethod
+    def of(columns: Mapping[str, np.ndarray], what: str) -> Steps:
+        """Sort and check the columns; an outcome that is not among them is 0 or False."""
+        episode, step = columns["episode"], columns["step"]
+        order = np.lexsort((step, episode))
+        episode, step = episode[order], step[order]
+        twice = (episode[1:] == episode[:-1]) & (step[1:] == step[:-1])
+        if twice.any():
+            i = int(np.argmax(twice))
+            raise DataError(
+                f"{what}: expected each step once, got episode {episode[i]}, step {step[i]} twice."
+            )
+        outcomes = {}
+        for name in STEP_COLUMNS[2:]:
+            values = columns.get(name, np.zeros(len(episode), dtype=bool))[order]
+            is_flag = name != "reward"
+            wrong = values.dtype.kind not in "biuf"
+            if wrong or np.isnan(values).any() or (is_flag and not np.isin(values, (0, 1)).all()):
+                raise DataError(
+                    f"{what}: column `{name}`: expected "
+                    f"{'true or false' if is_flag else 'a number'} in every row, without missing "
+                    f"values; got dtype {values.dtype}."
+                )
+            with np.errstate(over="ignore"):  # too large for float32 is reported as infinite
+                outcomes[name] = values.astype(np.bool_ if is_flag else np.float32)
+        return Steps(episode, step, **outcomes)
+
+    @staticmethod
+    def mentioned(keys: Iterable[Keys]) -> Steps:
+        """Every (episode, step) that any class's table mentions."""
+        tables = list(keys)
+        episode = np.concatenate([k.episode for k in tables])
+        step = np.concatenate([k.step for k in tables])
+        order = np.lexsort((step, episode))
+        episode, step = episode[order], step[order]
+        is_new = np.ones(len(episode), dtype=bool)
+        is_new[1:] = (episode[1:] != episode[:-1]) | (step[1:] != step[:-1])
+        return Steps.of({"episode": episode[is_new], "step": step[is_new]}, "steps")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One field's column in a class's table; `wanted` (table row,) says which cells to read.
+
+    >>> from oocdm.schema import Real
+    >>> keys = Keys(np.array([0]), np.array([3]), np.array([0]), np.array([7]))
+    >>> column = Column("Block", "s1", Real(), keys, np.array([True]))
+    >>> print(column.error(0, "a number", "'red'"))
+    Field `Block.s1`: expected a number, got 'red' at episode 0, step 3, object 7.
+    """
+
+    class_name: str
+    field_name: str
+    field: Field
+    keys: Keys
+    wanted: np.ndarray
+
+    def error(self, cell: int, expected: str, got: str, advice: str = "") -> DataError:
+        """The error for one cell, by its row in the table."""
+        return DataError(
+            f"Field `{self.class_name}.{self.field_name}`: expected {expected}, got {got} at "
+            f"{self.keys.place(cell)}.{' ' if advice else ''}{advice}"
+        )
+
+
+# A reader returns which cells are known, (table row,), a subset of the wanted ones, and the
+# values of just these cells, (known cell, *shape).
+Reader = Callable[[Column], tuple[np.ndarray, np.ndarray]]
+
+
+def build_log(
+    schema: Schema,
+    keys: Mapping[str, Keys],
+    steps: Steps,
+    episodes: Mapping[str, np.ndarray],
+    read: Reader,
+    nan_advice: str,
+) -> Log:
+    """Pad the tables of all classes to the arrays of a log.
+
+    Actions in the last step of an episode lead nowhere, so they are never read.
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> keys = {"Ball": Keys(np.zeros(2, int), np.arange(2), np.zeros(2, int), np.array([9]))}
+    >>> every = np.ones(2, bool)
+    >>> build_log(
+    ...     Schema(Ball), keys, Steps.mentioned(keys.values()), {},
+    ...     lambda column: (every, np.zeros(2)), "",
+    ... ).values["Ball"]["x"].shape
+    (2, 1)
+    """
+    if len(steps.episode) == 0:
+        raise DataError("The dataset is empty: expected at least two steps of one episode, got 0.")
+    is_last = np.append(steps.episode[1:] != steps.episode[:-1], True)
+    values: dict[str, dict[str, np.ndarray]] = {}
+    observed: dict[str, dict[str, np.ndarray]] = {}
+    present: dict[str, np.ndarray] = {}
+    object_ids: dict[str, np.ndarray] = {}
+    for name, cls in schema.classes.items():
+        row = _rows_of(steps, keys[name], name)
+        slot, object_ids[name] = _slots_of(steps, keys[name])
+        shape = (len(steps.episode), object_ids[name].shape[1])
+        present[name] = np.zeros(shape, dtype=bool)
+        present[name][row, slot] = True
+        _check_duplicates(keys[name], row, slot, present[name], name)
+        values[name], observed[name] = {}, {}
+        for field_name, field in cls.fields.items():
+            wanted = ~is_last[row] if field.action else np.ones(len(row), dtype=bool)
+            column = Column(name, field_name, field, keys[name], wanted)
+            known, cells = read(column)
+            padded = np.zeros((*shape, *field.shape), dtype=field.dtype)
+            if known.any():
+                padded[row[known], slot[known]] = _cast(column, known, cells, nan_advice)
+            values[name][field_name] = padded
+            observed[name][field_name] = np.zeros(shape, dtype=bool)
+            observed[name][field_name][row[known], slot[known]] = True
+    return Log(
+        schema, values, present, observed, **vars(steps), episodes=episodes, object_ids=object_ids
+    )
+
+
+def _rows_of(steps: Steps, keys: Keys, name: str) -> np.ndarray:
+    """The row of the dataset that each row of a table belongs to."""
+    episodes, numbers = np.unique(steps.episode), np.unique(steps.step)
+
+    def rank(episode: np.ndarray, step: np.ndarray) -> np.ndarray:
+        high = np.searchsorted(episodes, episode)
+        return np.asarray(high * (len(numbers) + 1) + np.searchsorted(numbers, step))
+
+    row = np.searchsorted(rank(steps.episode, steps.step), rank(keys.episode, keys.step))
+    row = np.minimum(row, len(steps.episode) - 1)
+    # An unknown step ranks like its nearest neighbour, so look whether the row is really it.
+    strange = (steps.episode[row] != keys.episode) | (steps.step[row] != keys.step)
+    if strange.any():
+        place = keys.place(int(np.argmax(strange)))
+        raise DataError(
+            f"Class `{name}`: got a row for {place}, but the table of steps has no such step. "
+            "Add it there or leave the row out."
+        )
+    return row
+
+
+def _slots_of(steps: Steps, keys: Keys) -> tuple[np.ndarray, np.ndarray]:
+    """The place of each row's object among its episode's objects, and the objects' names."""
+    episodes = np.unique(steps.episode)
+    width = max(1, len(keys.ids))
+    pair, which = np.unique(
+        np.searchsorted(episodes, keys.episode) * width + keys.code, return_inverse=True
+    )
+    index, code = pair // width, pair % width
+    slot = np.arange(len(pair)) - np.searchsorted(index, index)
+    # A class without any object still gets one empty slot, so that no array has length 0.
+    num_slots = int(slot.max(initial=0)) + 1
+    blank: object = "" if keys.ids.dtype.kind == "O" else 0
+    ids = np.full((len(episodes), num_slots), blank, dtype=keys.ids.dtype)
+    ids[index, slot] = keys.ids[code]
+    return slot[which], ids
+
+
+def _check_duplicates(
+    keys: Keys, row: np.ndarray, slot: np.ndarray, present: np.ndarray, name: str
+) -> None:
+    if np.count_nonzero(present) == len(row):
+        return
+    flat = row * present.shape[1] + slot
+    order = np.argsort(flat, kind="stable")
+    repeated = order[1:][flat[order][1:] == flat[order][:-1]]
+    raise DataError(
+        f"Class `{name}`: expected one row for each object in a step, got two for "
+        f"{keys.place(int(repeated.min()))}. Remove one, or give the objects different names."
+    )
+
+
+def _cast(column: Column, known: np.ndarray, cells: np.ndarray, nan_advice: str) -> np.ndarray:
+    """The known cells in the field's own dtype."""
+    field = column.field
+    kind = cells.dtype.kind
+    if kind not in "biuf":
+        expected = "whole numbers" if field.dtype is np.int64 else "numbers"
+        if isinstance(field, Categorical) and field.names:
+            expected = f"one of the names {', '.join(field.names)} or a whole number"
+        raise DataError(
+            f"Field `{column.class_name}.{column.field_name}`: expected {expected}, got a column "
+            f"of dtype {cells.dtype}{_first_strange(column, known, cells)}."
+        )
+    if cells.shape[1:] != field.shape:
+        raise DataError(
+            f"Field `{column.class_name}.{column.field_name}`: expected values of shape "
+            f"{field.shape}, got {cells.shape[1:]}."
+        )
+    if kind == "f":
+        advice = nan_advice.format(name=column.field_name)
+        _check(column, known, cells, np.isnan(cells), "a finite number", advice)
+    if field.dtype is np.int64:
+        _check(column, known, cells, _not_whole(cells), "a whole number (int64)", "")
+    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused
+        return cells.astype(field.dtype)
+
+
+def _check(
+    column: Column,
+    known: np.ndarray,
+    cells: np.ndarray,
+    bad: np.ndarray,
+    expected: str,
+    advice: str,
+) -> None:
+    if bad.any():
+        where = tuple(np.argwhere(bad)[0])
+        got = "NaN" if cells[where] != cells[where] else str(cells[where])
+        raise column.error(int(np.flatnonzero(known)[where[0]]), expected, got, advice)
+
+
+def _not_whole(cells: np.ndarray) -> np.ndarray:
+    if cells.dtype.kind == "f":
+        return np.asarray((cells != np.floor(cells)) | (np.abs(cells) >= 2.0**63))
+    if cells.dtype.kind == "u":
+        return np.asarray(cells > np.uint64(np.iinfo(np.int64).max))
+    return np.zeros(cells.shape, dtype=bool)
+
+
+def _first_strange(column: Column, known: np.ndarray, cells: np.ndarray) -> str:
+    """Which value makes a column of any objects unusable as numbers."""
+    for cell, value in zip(np.flatnonzero(known), cells, strict=True):
+        if not isinstance(value, int | float | np.number | np.bool_):
+            return f", with {value!r} at {column.keys.place(int(cell))}"
+    return ""
+
+
+def codes_of(field: Categorical, values: Collection[object], where: str) -> np.ndarray:
+    """The whole numbers that stand for some values of a field with names, or are given as such.
+
+    >>> codes_of(Categorical(["north", "south"]), ["south", 0], "Field `Ant.heading`")
+    array([1, 0])
+    """
+    names = {name: code for code, name in enumerate(field.names or ())}
+    codes = []
+    for value in values:
+        if isinstance(value, str):
+            if value not in names:
+                raise DataError(f"{where}: unknown value {value!r}. {suggest(value, names)}")
+            codes.append(names[value])
+        elif isinstance(value, int | np.integer) or (
+            isinstance(value, float) and value.is_integer()
+        ):
+            codes.append(int(value))
+        else:
+            raise DataError(f"{where}: expected a name or a whole number, got {value!r}.")
+    return np.array(codes, dtype=np.int64)
+
+
+def check_columns(
+    what: str, found: Iterable[str], required: Iterable[str], optional: Iterable[str] = ()
+) -> None:
+    """Raise a `DataError` for a column that is missing or that nobody knows.
+
+    >>> check_columns("Frame `Block`", ["episode", "S1"], ["episode", "s1"])
+    Traceback (most recent call last):
+    ...
+    oocdm.errors.DataError: Frame `Block`: unknown column `S1`. Did you mean `s1`? \
+Known: episode, s1.
+    """
+    columns, needed = list(found), list(required)
+    known = [*needed, *optional]
+    for name in columns:
+        if name not in known:
+            raise DataError(f"{what}: unknown column `{name}`. {suggest(str(name), known)}")
+        if columns.count(name) > 1:
+            raise DataError(f"{what}: expected each column once, got `{name}` twice.")
+    for name in needed:
+        if name not in columns:
+            raise DataError(
+                f"{what}: column `{name}` is missing. Expected: {', '.join(needed)}; "
+                f"got: {', '.join(columns)}."
+            )
+
+
+def align_episodes(
+    columns: Mapping[str, np.ndarray], episode: np.ndarray, what: str
+) -> dict[str, np.ndarray]:
+    """The columns of an episodes table without `episode`, in the order of the dataset.
+
+    >>> table = {"episode": np.array([4, 2]), "map": np.array(["big", "small"])}
+    >>> align_episodes(table, np.array([2, 2, 4]), "episodes")
+    {'map': array(['small', 'big'], dtype='<U5')}
+    """
+    ids = np.unique(episode)
+    order = np.argsort(columns["episode"], kind="stable")
+    found = columns["episode"][order]
+    if not np.array_equal(found, ids):
+        odd = np.setxor1d(found, ids)
+        got = f"a difference in episode {odd[0]}" if len(odd) else "an episode twice"
+        raise DataError(f"{what}: expected one row for each episode of the steps, got {got}.")
+    return {name: column[order] for name, column in columns.items() if name != "episode"}

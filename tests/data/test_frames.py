@@ -1,0 +1,351 @@
+from __future__ import annotations
+
+import re
+import time
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from oocdm.data import Dataset
+from oocdm.errors import DataError
+from oocdm.schema import Categorical, Integer, ObjectClass, Real, Schema
+
+
+class Dot(ObjectClass):
+    v = Real()
+
+
+def fails(message):
+    return pytest.raises(DataError, match=f"^{re.escape(message)}")
+
+
+def dots(column, field=None):
+    """One object over as many steps as the column has cells."""
+    cls = type("Dot", (ObjectClass,), {"v": field or Real(), "w": Real()})
+    frame = pd.DataFrame({"episode": 0, "step": range(len(column)), "object": 0, "w": 0.0})
+    frame["v"] = column
+    return Dataset.from_frames({"Dot": frame}, Schema(cls))
+
+
+def test_slots_follow_the_sorted_names_of_each_episode(data):
+    assert data.episode.tolist() == [0, 0, 0, 7, 7]
+    assert data.step.tolist() == [0, 1, 2, 4, 5]
+    assert data.object_ids["Ant"].tolist() == [["a", "b"], ["c", ""]]
+    assert data.present["Ant"].tolist() == [
+        [True, True],
+        [True, False],
+        [True, True],
+        [True, False],
+        [True, False],
+    ]
+    assert data.values["Ant"]["x"].tolist() == [[2, 1], [3, 0], [4, 5], [6, 0], [7, 0]]
+
+
+def test_values_of_every_kind(data):
+    ants = data.values["Ant"]
+    assert ants["place"].shape == (5, 2, 2)
+    assert ants["heading"].tolist() == [[1, 0], [2, 0], [0, 0], [1, 0], [1, 0]]
+    assert ants["awake"].dtype == np.int64
+    assert ants["food"].tolist() == [[2, 1], [0, 0], [4, 5], [6, 0], [7, 0]]
+    assert not data.observed["Ant"]["food"][1, 0]
+    assert data.observed["Ant"]["x"][1, 0]
+
+
+def test_actions_of_the_last_step_are_not_read(data, frames, schema):
+    assert data.observed["Ant"]["push"][:, 0].tolist() == [True, True, False, True, False]
+    frames["Ant"]["push"] = 0.5
+    frames["Ant"]["carry"] = True
+    given = Dataset.from_frames(frames, schema)
+    assert given.values["Ant"]["push"][:, 0].tolist() == [0.5, 0.5, 0, 0.5, 0]
+    assert np.array_equal(given.observed["Ant"]["carry"], data.observed["Ant"]["carry"])
+
+
+def test_the_order_of_rows_and_columns_does_not_matter(data, frames, schema):
+    mixed = {
+        name: frame.sample(frac=1, random_state=3)[frame.columns[::-1]]
+        for name, frame in frames.items()
+    }
+    again = Dataset.from_frames(mixed, schema)
+    for field, values in data.values["Ant"].items():
+        assert np.array_equal(again.values["Ant"][field], values)
+
+
+def test_steps_define_the_rows(frames, schema):
+    steps = pd.DataFrame(
+        {
+            "episode": [0, 0, 0, 7, 7, 7],
+            "step": [0, 1, 2, 4, 5, 6],
+            "reward": [1, 2, 0, 3, 4, 0],
+            "terminated": [False, True, False, False, False, False],
+        }
+    )
+    frames["Ant"]["push"] = frames["Ant"]["push"].fillna(9)
+    frames["Ant"]["carry"] = True
+    data = Dataset.from_frames(frames, schema, steps=steps)
+    assert len(data.episode) == 6
+    assert not data.present["Ant"][5].any()
+    assert data.values["Ant"]["push"][4, 0] == 9  # no longer the last step of its episode
+    assert data.reward.tolist() == [1, 2, 0, 3, 4, 0]
+    assert data.terminated.tolist() == [False, True, False, False, False, False]
+    with fails("Class `Ant`: got a row for episode 7, step 5, object c, but the table of steps"):
+        Dataset.from_frames(frames, schema, steps=steps[:4])
+
+
+def test_steps_errors(frames, schema):
+    steps = pd.DataFrame({"episode": [0, 0], "step": [0, 0]})
+    with fails("Frame steps: expected each step once, got episode 0, step 0 twice."):
+        Dataset.from_frames(frames, schema, steps=steps)
+    with fails("Frame steps: unknown column `rewards`. Did you mean `reward`?"):
+        Dataset.from_frames(frames, schema, steps=steps.assign(rewards=0.0))
+    with fails("Frame steps: column `reward`: expected a number in every row, without missing"):
+        Dataset.from_frames(frames, schema, steps=steps.assign(step=[0, 1], reward=np.nan))
+    with fails("Frame steps: column `terminated`: expected true or false in every row"):
+        Dataset.from_frames(frames, schema, steps=steps.assign(step=[0, 1], terminated=2))
+
+
+def test_episodes_table(frames, schema):
+    about = pd.DataFrame({"episode": [7, 0], "map": ["small", "big"], "players": [1, 2]})
+    data = Dataset.from_frames(frames, schema, episodes=about)
+    assert data.episodes["map"].tolist() == ["big", "small"]
+    assert data.episodes["players"].tolist() == [2, 1]
+    with fails("Frame episodes: expected one row for each episode of the steps, got a difference"):
+        Dataset.from_frames(frames, schema, episodes=about[:1])
+    with fails("Frame episodes: expected one row for each episode of the steps, got an episode tw"):
+        Dataset.from_frames(frames, schema, episodes=pd.concat([about, about[:1]]))
+    with fails("Frame episodes: column `episode` is missing."):
+        Dataset.from_frames(frames, schema, episodes=about[["map"]])
+
+
+def test_a_class_without_objects(frames, schema):
+    frames["Hill"] = pd.DataFrame(columns=frames["Hill"].columns)
+    data = Dataset.from_frames(frames, schema)
+    assert data.max_counts["Hill"] == 0
+    assert data.present["Hill"].shape == (5, 1)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.array([1.0, None, 3.0], dtype="Float64"),
+        pd.array([1, None, 3], dtype="Int64"),
+        np.array([1.0, None, 3.0], dtype=object),
+        np.array([1, pd.NA, 3], dtype=object),
+        pd.array([1.0, None, 3.0], dtype=pd.ArrowDtype(pa.float32())),
+    ],
+    ids=["Float64", "Int64", "None", "NA", "arrow"],
+)
+def test_missing_values(column):
+    data = dots(column)
+    assert data.values["Dot"]["v"][:, 0].tolist() == [1, 0, 3]
+    assert data.observed["Dot"]["v"][:, 0].tolist() == [True, False, True]
+
+
+def test_missing_names_and_vectors():
+    named = dots(["a", None, "b"], Categorical(["a", "b"]))
+    assert named.values["Dot"]["v"][:, 0].tolist() == [0, 0, 1]
+    assert named.observed["Dot"]["v"][:, 0].tolist() == [True, False, True]
+    vectors = dots([[1, 2], None, np.array([3, 4])], Integer(shape=(2,)))
+    assert vectors.values["Dot"]["v"][:, 0].tolist() == [[1, 2], [0, 0], [3, 4]]
+    nothing = dots([None, None])
+    assert not nothing.observed["Dot"]["v"].any()
+    nothing = dots([None, None], Real(shape=(2,)))
+    assert not nothing.observed["Dot"]["v"].any()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [["b", "a"], [1, 0], [1.0, 0.0], ["b", 0], pd.Categorical(["b", "a"], ["b", "a"])],
+    ids=str,
+)
+def test_categories_by_name_or_number(column):
+    data = dots(column, Categorical(["a", "b"]))
+    assert data.values["Dot"]["v"][:, 0].tolist() == [1, 0]
+
+
+NAN = (
+    "NaN is not a value. If it stands for a missing one, say so: use a nullable column, as in "
+    'df["v"] = df["v"].convert_dtypes(), or None or pd.NA in a column of dtype object.'
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "field", "message"),
+    [
+        (
+            [1.0, np.nan],
+            Real(),
+            f"Field `Dot.v`: expected a finite number, got NaN at episode 0, step 1, object 0. "
+            f"{NAN}",
+        ),
+        (
+            np.array([1.0, np.nan], dtype=object),
+            Real(),
+            f"Field `Dot.v`: expected a value or None, got NaN at episode 0, step 1, object 0. "
+            f"{NAN}",
+        ),
+        (
+            [[1.0, 2.0], [np.nan, 1.0]],
+            Real(shape=(2,)),
+            f"Field `Dot.v`: expected a finite number, got NaN at episode 0, step 1, object 0. "
+            f"{NAN}",
+        ),
+        (
+            [1.0, np.inf],
+            Real(),
+            "Field `Dot.v`: expected a finite number (float32), got inf at episode 0, step 1, obj",
+        ),
+        (
+            [1.0, 1e300],
+            Real(),
+            "Field `Dot.v`: expected a finite number (float32), got inf at episode 0, step 1, obj",
+        ),
+        (
+            [1.0, 1.5],
+            Integer(),
+            "Field `Dot.v`: expected a whole number (int64), got 1.5 at episode 0, step 1, obj",
+        ),
+        (
+            [1, 2**63],
+            Integer(),
+            "Field `Dot.v`: expected a whole number (int64), got 9223372036854775808 at episode 0",
+        ),
+        (
+            ["red", "blue"],
+            Real(),
+            "Field `Dot.v`: expected numbers, got a column of dtype <U4, with "
+            "np.str_('red') at episode 0, step 0, object 0.",
+        ),
+        (
+            pd.date_range("2020", periods=2),
+            Integer(),
+            "Field `Dot.v`: expected whole numbers, got a column of dtype ",
+        ),
+        (
+            ["a", "c"],
+            Categorical(["a", "bc"]),
+            "Field `Dot.v`: unknown value 'c'. Did you mean `bc`? Known: a, bc.",
+        ),
+        (
+            [("a",), ("b",)],
+            Categorical(["a", "b"]),
+            "Field `Dot.v`: expected a name or a whole number, got ('a',).",
+        ),
+        (
+            [0, 2],
+            Categorical(["a", "b"]),
+            "Field `Dot.v`: expected a value from 0 to 1 (a, b), got 2 at episode 0, step 1, obj",
+        ),
+        (
+            [[1.0, 2.0], [1.0]],
+            Real(shape=(2,)),
+            "Field `Dot.v`: expected a vector of shape (2,), got [1.0] at episode 0, step 1, obj",
+        ),
+        (
+            [1.0, 2.0],
+            Real(shape=(2,)),
+            "Field `Dot.v`: expected a vector of shape (2,), got 1.0 at episode 0, step 0, object",
+        ),
+        (
+            [[1.0], [2.0]],
+            Real(),
+            "Field `Dot.v`: expected values of shape (), got (1,).",
+        ),
+        (
+            [0, 11],
+            Integer(0, 10),
+            "Field `Dot.v`: expected a value from 0 to 10, got 11 at episode 0, step 1, object 0.",
+        ),
+        (
+            [1.0, 2.0],
+            Real(static=True),
+            "Static field `Dot.v`: expected one value within an episode, got 1.0 at step 0 and 2.0",
+        ),
+    ],
+)
+def test_wrong_values(column, field, message):
+    with fails(message):
+        dots(column, field)
+
+
+def test_the_advice_about_nan_works():
+    column = pd.Series([1.0, np.nan, 2.0]).convert_dtypes()
+    assert dots(column).observed["Dot"]["v"][:, 0].tolist() == [True, False, True]
+
+
+def test_wrong_classes_and_columns(frames, schema):
+    ants, hills = frames["Ant"], frames["Hill"]
+    with fails("Frames: unknown class `Ants`. Did you mean `Ant`? Known: Ant, Hill."):
+        Dataset.from_frames({"Ants": ants, "Hill": hills}, schema)
+    with fails(
+        "Frames: class `Hill` is missing. Expected one frame for each of: Ant, Hill; got: Ant."
+    ):
+        Dataset.from_frames({"Ant": ants}, schema)
+    with fails("Frame `Hill`: unknown column `Height`. Did you mean `height`?"):
+        Dataset.from_frames(
+            {"Ant": ants, "Hill": hills.rename(columns={"height": "Height"})}, schema
+        )
+    with fails(
+        "Frame `Hill`: column `height` is missing. Expected: episode, step, object, height; "
+        "got: episode, step, object."
+    ):
+        Dataset.from_frames({"Ant": ants, "Hill": hills.drop(columns="height")}, schema)
+    with fails("Frame `Hill`: expected each column once, got `height` twice."):
+        Dataset.from_frames({"Ant": ants, "Hill": pd.concat([hills, hills.height], axis=1)}, schema)
+    with fails("Frame `Hill`: expected a pandas DataFrame, got <class 'dict'>."):
+        Dataset.from_frames({"Ant": ants, "Hill": {}}, schema)
+
+
+def test_wrong_keys(frames, schema):
+    hills = frames["Hill"]
+
+    def with_hills(**columns):
+        Dataset.from_frames({**frames, "Hill": hills.assign(**columns)}, schema)
+
+    with fails(
+        "Frame `Hill`: column `episode`: expected whole numbers without missing values, got "
+        "floating (dtype float64)."
+    ):
+        with_hills(episode=hills.episode.astype(float))
+    with fails("Frame `Hill`: column `step`: expected whole numbers without missing values, got"):
+        with_hills(step=pd.array([0, 1, None, 4, 5], dtype="Int64"))
+    with fails("Frame `Hill`: column `object`: expected whole numbers or strings without missing"):
+        with_hills(object=["a", "b", "c", "d", None])
+    with fails("Frame `Hill`: column `object`: expected whole numbers or strings without missing"):
+        with_hills(object=["a", "b", "c", "d", 5])
+    with fails("Frame `Hill`: column `object`: expected int64, got 18446744073709551615."):
+        with_hills(object=np.full(5, 2**64 - 1, dtype=np.uint64))
+
+
+def test_duplicate_object(frames, schema):
+    frames["Ant"] = pd.concat([frames["Ant"], frames["Ant"][3:4]])
+    with fails(
+        "Class `Ant`: expected one row for each object in a step, got two for episode 0, step 2, "
+        "object a."
+    ):
+        Dataset.from_frames(frames, schema)
+
+
+def test_empty_and_single_steps(frames, schema):
+    with fails("The dataset is empty: expected at least two steps of one episode, got 0."):
+        Dataset.from_frames({name: frame[:0] for name, frame in frames.items()}, schema)
+    with fails("The dataset has no transition: expected an episode with two steps whose numbers"):
+        Dataset.from_frames({name: frame[:1] for name, frame in frames.items()}, schema)
+
+
+def test_speed():
+    rows = 200_000
+    i = np.arange(rows)
+    frame = pd.DataFrame(
+        {
+            "episode": i // 1000,
+            "step": i // 10 % 100,
+            "object": np.array([f"dot{k}" for k in range(10)], dtype=object)[i % 10],
+            "v": np.zeros(rows),
+        }
+    )
+    start = time.perf_counter()
+    data = Dataset.from_frames({"Dot": frame}, Schema(Dot))
+    assert time.perf_counter() - start < 2
+    assert len(data) == 19_800
