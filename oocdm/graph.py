@@ -82,7 +82,9 @@ class EdgeIndex:
                 else:
                     self._global[source_class, target_class] = block
                 edges += [
-                    Edge(source_class, u, target_class, v, is_local) for u in fields for v in targets
+                    Edge(source_class, u, target_class, v, is_local)
+                    for u in fields
+                    for v in targets
                 ]
         self.edges: tuple[Edge, ...] = tuple(edges)
         self.position: Mapping[Edge, int] = {edge: i for i, edge in enumerate(edges)}
@@ -123,9 +125,7 @@ class EdgeIndex:
         A global edge from a class to itself needs two objects of it; any edge needs one object
         at both ends.
         """
-        need = [
-            2 if not e.is_local and e.source_class == e.target_class else 1 for e in self.edges
-        ]
+        need = [2 if not e.is_local and e.source_class == e.target_class else 1 for e in self.edges]
         return np.array(
             [
                 max_counts[e.source_class] >= n and max_counts[e.target_class] >= n
@@ -302,9 +302,7 @@ class ClassGraph:
 
     # ---------------------------------------------------------------- comparing
 
-    def compare(
-        self, true: ClassGraph, counts: Mapping[str, int] | None = None
-    ) -> GraphComparison:
+    def compare(self, true: ClassGraph, counts: Mapping[str, int] | None = None) -> GraphComparison:
         """Compare with the true graph: class edges, or with `counts` the grounded variables.
 
         The paper's graph accuracy is `graph.compare(true, counts).accuracy`.
@@ -353,11 +351,11 @@ class ClassGraph:
             raise GraphError('Graph: expected a JSON object with a list under the key "edges".')
         return ClassGraph.parse(schema, [str(row) for row in rows])
 
-    def to_networkx(self) -> networkx.DiGraph:
+    def to_networkx(self) -> networkx.DiGraph[str]:
         """A directed graph from sources such as `Block[*].s1` to targets such as `Total.s1'`."""
         import networkx
 
-        graph = networkx.DiGraph()
+        graph: networkx.DiGraph[str] = networkx.DiGraph()
         for source, target, edge in self._arrows():
             graph.add_edge(source, target, kind="local" if edge.is_local else "global")
         return graph
@@ -450,7 +448,7 @@ def _parse_row(row: str) -> list[Edge]:
         is_local = owner == "self"
         if not dot or not (is_local or owner.endswith("[*]")):
             raise GraphError(
-                f"Graph row {row!r}: source `{source}` is neither `self.field` nor `Class[*].field`."
+                f"Graph row {row!r}: expected `self.field` or `Class[*].field`, got `{source}`."
             )
         source_class = target_class if is_local else owner.removesuffix("[*]")
         edges.append(Edge(source_class, field, target_class, target_field, is_local))

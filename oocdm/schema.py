@@ -230,7 +230,6 @@ class Boolean(Field):
         return 1
 
 
-
 _KINDS: dict[str, type[Field]] = {c.kind: c for c in (Real, Integer, Categorical, Boolean)}
 
 

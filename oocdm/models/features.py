@@ -1,0 +1,275 @@
+"""Numbers that networks read and predict, made from snapshots once and then only indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.models.scales import Scales, as_numbers, measure_fields, moments
+from oocdm.schema import MAX_CATEGORICAL_VALUES, Categorical, Field, Schema
+
+PerClass = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a network reads of a snapshot.
+
+    `features[class]` (batch, object, field, input) are padded encoder inputs, `values[class]`
+    (batch, object, target, component) the current values of the predicted fields,
+    `extremes[class]` (batch, object, column) the largest and smallest values among the other
+    objects, `equal[source, class]` (batch, object, source object, pair) whether discrete
+    attributes of two objects agree, and `present[class]` (batch, object).
+    """
+
+    features: PerClass
+    values: PerClass
+    extremes: PerClass
+    equal: Mapping[tuple[str, str], Tensor]
+    present: PerClass
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Inputs:
+        """The inputs with every tensor replaced by `change` of it."""
+        return Inputs(
+            {c: change(t) for c, t in self.features.items()},
+            {c: change(t) for c, t in self.values.items()},
+            {c: change(t) for c, t in self.extremes.items()},
+            {pair: change(t) for pair, t in self.equal.items()},
+            {c: change(t) for c, t in self.present.items()},
+        )
+
+    @property
+    def batch_size(self) -> int:
+        """Number of worlds."""
+        return next(iter(self.present.values())).shape[0]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What a network predicts of the snapshot after a step.
+
+    `values[class]` is (batch, object, target, component), `known[class]` (batch, object, target).
+    """
+
+    values: PerClass
+    known: PerClass
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Targets:
+        """The targets with every tensor replaced by `change` of it."""
+        return Targets(
+            {c: change(t) for c, t in self.values.items()},
+            {c: change(t) for c, t in self.known.items()},
+        )
+
+
+@dataclass(frozen=True)
+class ExtremeColumn:
+    """One column of `Inputs.extremes`: a component of a source field, alone or less one's own.
+
+    The column may enter a prediction only if the global edge from the source field is in the
+    graph and, for a difference, also the local edge from the own field of the same name.
+    """
+
+    source_class: str
+    source_field: str
+    component: int
+    is_difference: bool
+    is_max: bool
+
+
+def is_discrete(field: Field) -> bool:
+    """Whether values are whole numbers from a short list, so that a one-hot code makes sense."""
+    return field.num_values is not None and field.num_values <= MAX_CATEGORICAL_VALUES
+
+
+def is_numeric(field: Field) -> bool:
+    """Whether values can be ordered and subtracted."""
+    return not isinstance(field, Categorical)
+
+
+def comparable(schema: Schema, source: str, target: str) -> list[str]:
+    """Fields that a pair of classes have in common: same name, kind and size."""
+    ours, theirs = schema.fields(target), schema.fields(source)
+    return [
+        f
+        for f, field in ours.items()
+        if f in theirs and (theirs[f].kind, theirs[f].size) == (field.kind, field.size)
+    ]
+
+
+class Featuriser:
+    """Turns snapshots into inputs and targets for one schema."""
+
+    def __init__(self, schema: Schema, scales: Scales, enrich: bool) -> None:
+        self.schema = schema
+        self.scales = scales
+        self.enrich = enrich  # whole numbers also as one-hot codes; extremes; equalities
+        fields = {c: list(schema.fields(c).values()) for c in schema.classes}
+        self.raw_width = {c: max(f.size for f in fields[c]) for c in schema.classes}
+        self.width = {c: max(self._width(f) for f in fields[c]) for c in schema.classes}
+        self.components = {
+            c: max([schema.field(c, v).size for v in schema.targets(c)], default=1)
+            for c in schema.classes
+        }
+        self.extreme_columns = {
+            c: self._extreme_columns(c) if enrich else [] for c in schema.classes
+        }
+        self.equal_fields = {
+            (k, c): [f for f in comparable(schema, k, c) if is_discrete(schema.field(c, f))]
+            if enrich
+            else []
+            for k in schema.classes
+            for c in schema.classes
+        }
+
+    @staticmethod
+    def measure(data: Transitions) -> Scales:
+        """Measure the scales of a dataset."""
+        scales = Scales(measure_fields(data), {})
+        plain = Featuriser(data.schema, scales, enrich=True)
+        extremes = {}
+        for c in data.schema.classes:
+            columns = plain._extremes(data.before, c, torch.float64)
+            mean, sd = moments(columns[data.before.present[c]], columns.shape[-1])
+            extremes[c] = torch.stack([mean, torch.where(sd > 0, sd, torch.ones(()))])
+        return replace(scales, extremes=extremes)
+
+    def _width(self, field: Field) -> int:
+        numbers = field.size if is_numeric(field) else 0
+        has_codes = is_discrete(field) and (self.enrich or not is_numeric(field))
+        return numbers + (field.size * (field.num_values or 0) if has_codes else 0)
+
+    def field_width(self, class_name: str, field_name: str) -> int:
+        """Number of encoder inputs of one field."""
+        return self._width(self.schema.field(class_name, field_name))
+
+    def _extreme_columns(self, c: str) -> list[ExtremeColumn]:
+        return [
+            ExtremeColumn(k, f, i, is_difference, is_max)
+            for k in self.schema.classes
+            for f, field in self.schema.fields(k).items()
+            if is_numeric(field)
+            for is_difference in ((False, True) if f in comparable(self.schema, k, c) else (False,))
+            for is_max in (True, False)
+            for i in range(field.size)
+        ]
+
+    # ---------------------------------------------------------------- making
+
+    def inputs(self, before: Snapshot, dtype: torch.dtype) -> Inputs:
+        """Inputs of a snapshot; unknown values and padding are zero."""
+        features, values, extremes, equal = {}, {}, {}, {}
+        for c in self.schema.classes:
+            rows = [self._encode(before, c, f, dtype) for f in self.schema.fields(c)]
+            features[c] = torch.stack([_pad(r, self.width[c]) for r in rows], dim=2)
+            values[c] = self._stack_targets(before, c, dtype)
+            extremes[c] = self._extremes(before, c, dtype)
+            for k in self.schema.classes:
+                if self.equal_fields[k, c]:
+                    equal[k, c] = self._equal(before, k, c, dtype)
+        return Inputs(features, values, extremes, equal, dict(before.present))
+
+    def targets(self, transitions: Transitions, dtype: torch.dtype) -> Targets:
+        """Targets of a batch of transitions."""
+        known = {}
+        for c in self.schema.classes:
+            flags = [transitions.known(c, v) for v in self.schema.targets(c)]
+            counted = transitions.counted(c)
+            known[c] = torch.stack(flags, 2) if flags else counted.new_zeros(*counted.shape, 0)
+        values = {c: self._stack_targets(transitions.after, c, dtype) for c in self.schema.classes}
+        return Targets(values, known)
+
+    def _encode(self, before: Snapshot, c: str, f: str, dtype: torch.dtype) -> Tensor:
+        field, scale = self.schema.field(c, f), self.scales.fields[c, f]
+        value = before.values[c][f]
+        parts = []
+        if is_numeric(field):
+            numbers = as_numbers(field, value, dtype)
+            mean, sd = (t.to(numbers) for t in (scale.value_mean, scale.value_sd))
+            parts.append((numbers - mean) / sd)
+        if is_discrete(field) and (self.enrich or not is_numeric(field)):
+            index = (value.long() - int(field.low or 0)).clamp(0, (field.num_values or 1) - 1)
+            code = functional.one_hot(index, field.num_values or 1).to(dtype)
+            parts.append(code.flatten(2))
+        return torch.cat(parts, dim=-1) * _known(before, c, f).unsqueeze(-1)
+
+    def _extremes(self, before: Snapshot, c: str, dtype: torch.dtype) -> Tensor:
+        """Largest and smallest values of numeric fields among the other objects."""
+        batch, objects = before.present[c].shape
+        columns: list[Tensor] = []
+        masks: list[Tensor] = []
+        for k in self.schema.classes if self.enrich else ():
+            shared = comparable(self.schema, k, c)
+            for f, field in self.schema.fields(k).items():
+                if not is_numeric(field):
+                    continue
+                numbers = as_numbers(field, before.values[k][f], dtype)
+                known = _known(before, k, f)[:, None, :, None]
+                if k == c:
+                    known = known & _others(objects, known.device)
+                high = _largest(numbers.unsqueeze(1), known)
+                low = -_largest(-numbers.unsqueeze(1), known)
+                parts, flags = [high, low], [known.any(2)] * 2
+                if f in shared:
+                    own = as_numbers(field, before.values[c][f], dtype)
+                    parts += [high - own, low - own]
+                    flags += [known.any(2) & _known(before, c, f).unsqueeze(-1)] * 2
+                columns += [part.expand(batch, objects, -1) for part in parts]
+                masks += [flag.expand(batch, objects, field.size) for flag in flags]
+        if not columns:
+            return torch.zeros(batch, objects, 0, dtype=dtype, device=before.present[c].device)
+        stacked, is_there = torch.cat(columns, dim=-1), torch.cat(masks, dim=-1)
+        if c in self.scales.extremes:
+            mean, sd = self.scales.extremes[c].to(stacked)
+            stacked = (stacked - mean) / sd
+        return torch.where(is_there, stacked, 0.0)
+
+    def _equal(self, before: Snapshot, k: str, c: str, dtype: torch.dtype) -> Tensor:
+        """Whether discrete attributes of two objects agree: (batch, object, source, pair)."""
+        pairs = []
+        for f in self.equal_fields[k, c]:
+            ours, theirs = before.values[c][f], before.values[k][f]
+            same = ours[:, :, None] == theirs[:, None]
+            same = same.flatten(3).all(-1) if same.ndim > 3 else same
+            known = _known(before, c, f)[:, :, None] & _known(before, k, f)[:, None]
+            pairs.append(same & known)
+        return torch.stack(pairs, dim=-1).to(dtype)
+
+    def _stack_targets(self, snapshot: Snapshot, c: str, dtype: torch.dtype) -> Tensor:
+        width = self.components[c]
+        rows = [
+            _pad(as_numbers(self.schema.field(c, v), snapshot.values[c][v], dtype), width)
+            for v in self.schema.targets(c)
+        ]
+        present = snapshot.present[c]
+        return (
+            torch.stack(rows, 2)
+            if rows
+            else torch.zeros(*present.shape, 0, width, dtype=dtype, device=present.device)
+        )
+
+
+def _known(snapshot: Snapshot, c: str, f: str) -> Tensor:
+    return snapshot.present[c] & snapshot.observed[c][f]
+
+
+def _others(objects: int, device: torch.device) -> Tensor:
+    """Every object but oneself: (1, object, source object, 1)."""
+    return ~torch.eye(objects, dtype=torch.bool, device=device)[None, :, :, None]
+
+
+def _largest(numbers: Tensor, known: Tensor) -> Tensor:
+    """Maximum over the source objects (axis 2), 0 where there is none."""
+    if numbers.shape[2] == 0:
+        return numbers.sum(2)
+    top = torch.where(known, numbers, -torch.inf).amax(2)
+    return torch.where(top.isfinite(), top, 0.0)
+
+
+def _pad(values: Tensor, width: int) -> Tensor:
+    return functional.pad(values, (0, width - values.shape[-1]))

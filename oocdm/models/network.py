@@ -1,0 +1,393 @@
+"""The parameters of an OOCDM and what the fast and the reference implementation share.
+
+Parameters are stacked by class: one tensor for the same layer of all target fields of a
+class. Both implementations hold the same parameters under the same names, so weights move
+between them as they are.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.errors import ModelError
+from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.models.features import Featuriser, Inputs, Targets
+from oocdm.models.options import ModelOptions
+from oocdm.models.prediction import ClassPrediction, Predictions
+from oocdm.models.scales import Scales
+from oocdm.schema import Schema
+
+# The parts of a predictor beside its linear core, each of which a target may do without.
+PATHS = ("decoder", "sum", "extremes")
+
+# Structures are given to a network as a matrix of 0 and 1: one column for each edge in EdgeIndex
+# order, then one for each target and path. The rows of a batch are divided among them evenly.
+Structures = Tensor
+
+
+def xavier(*shape: int, fan_in: int, fan_out: int) -> nn.Parameter:
+    """A Xavier-normal weight, whatever the layout of its axes."""
+    return nn.Parameter(torch.randn(*shape) * (2.0 / (fan_in + fan_out)) ** 0.5)
+
+
+class EncoderParameters(nn.Module):
+    """Attribute encoders of one class: input -> hidden (leaky ReLU) -> encoding (ReLU)."""
+
+    def __init__(self, widths: list[int], padded: int, dim: int) -> None:
+        super().__init__()
+        num_fields = len(widths)
+        self.hidden_weight = xavier(num_fields, padded, dim, fan_in=1, fan_out=1)
+        with torch.no_grad():
+            for i, width in enumerate(widths):
+                self.hidden_weight[i] *= (1.0 / (width + dim)) ** 0.5
+        self.hidden_bias = nn.Parameter(torch.zeros(num_fields, dim))
+        self.weight = xavier(num_fields, dim, dim, fan_in=dim, fan_out=dim)
+        self.bias = nn.Parameter(torch.zeros(num_fields, dim))
+
+
+class PredictorParameters(nn.Module):
+    """The predictors of all target fields of one class, stacked along a target axis."""
+
+    query_weight: Tensor
+    query_bias: Tensor
+    key_weight: Tensor
+    key_bias: Tensor
+    value_weight: Tensor
+    value_bias: Tensor
+
+    def __init__(
+        self,
+        options: ModelOptions,
+        num_targets: int,
+        own_width: int,
+        source_widths: Mapping[str, int],
+        num_equal: Mapping[str, int],
+        num_extremes: int,
+        num_parts: int,
+        outputs: int,
+    ) -> None:
+        super().__init__()
+        o, s = options, num_targets
+        self.local_weight = xavier(own_width, s, o.local_dim, fan_in=own_width, fan_out=o.local_dim)
+        self.local_bias = nn.Parameter(torch.zeros(s, o.local_dim))
+        width = o.local_dim
+        if "attention" in o.aggregators:
+            d = o.local_dim
+            width += d
+            self.global_weight = _per_source(source_widths, s, d)
+            self.global_bias = nn.ParameterDict(
+                {k: nn.Parameter(torch.zeros(s, d)) for k in source_widths}
+            )
+            for name in ("query", "key", "value"):
+                setattr(self, f"{name}_weight", xavier(s, d, d, fan_in=d, fan_out=d))
+                setattr(self, f"{name}_bias", nn.Parameter(torch.zeros(s, d)))
+        if "sum" in o.aggregators:
+            d = o.message_dim
+            width += d
+            self.message_own = xavier(own_width, s, d, fan_in=own_width, fan_out=d)
+            self.message_weight = _per_source(source_widths, s, d)
+            self.message_bias = nn.ParameterDict(
+                {k: nn.Parameter(torch.zeros(s, d)) for k in source_widths}
+            )
+            self.equal_weight = nn.ParameterDict(
+                {k: xavier(n, s, d, fan_in=n, fan_out=d) for k, n in num_equal.items() if n}
+            )
+        width += num_extremes
+        h = o.decoder_dim
+        self.decoder_weight1 = xavier(s, width, h, fan_in=width, fan_out=h)
+        self.decoder_bias1 = nn.Parameter(torch.zeros(s, h))
+        self.decoder_weight2 = xavier(s, h, h, fan_in=h, fan_out=h)
+        self.decoder_bias2 = nn.Parameter(torch.zeros(s, h))
+        self.decoder_weight3 = xavier(s, h, outputs, fan_in=h, fan_out=outputs)
+        self.decoder_bias3 = nn.Parameter(torch.zeros(s, outputs))
+        if o.structure_aware:
+            self.structure_weight = nn.Parameter(torch.zeros(s, num_parts, h))
+        if o.linear_path:
+            # One linear map, and for each part of the structure what its presence adds to it.
+            parts = num_parts if o.structure_aware else 0
+            self.linear_weight = nn.Parameter(torch.zeros(s, 1 + parts, width, outputs))
+
+
+def _per_source(widths: Mapping[str, int], num_targets: int, dim: int) -> nn.ParameterDict:
+    return nn.ParameterDict(
+        {k: xavier(w, num_targets, dim, fan_in=w, fan_out=dim) for k, w in widths.items()}
+    )
+
+
+class HeadScales(nn.Module):
+    """Units of the predicted normals of one class, and bounds: (target, component) each."""
+
+    def __init__(self, schema: Schema, class_name: str, scales: Scales, width: int) -> None:
+        super().__init__()
+        rows = [scales.fields[class_name, v] for v in schema.targets(class_name)]
+
+        def stack(name: str, fill: float) -> Tensor:
+            padded = [
+                functional.pad(getattr(r, name), (0, width - len(getattr(r, name))), value=fill)
+                for r in rows
+            ]
+            return torch.stack(padded) if padded else torch.zeros(0, width)
+
+        for name, fill in (("value_mean", 0.0), ("value_sd", 1.0)):
+            self.register_buffer(name, stack(name, fill))
+        for name, fill in (("change_mean", 0.0), ("change_sd", 1.0)):
+            self.register_buffer(name, stack(name, fill))
+        fields = [schema.field(class_name, v) for v in schema.targets(class_name)]
+        for name, sign in (("low", -1.0), ("high", 1.0)):
+            is_boolean = [f.kind == "boolean" for f in fields]
+            bounds = [
+                sign if b else (sign * torch.inf if getattr(f, name) is None else getattr(f, name))
+                for f, b in zip(fields, is_boolean, strict=True)
+            ]
+            self.register_buffer(
+                name, torch.tensor(bounds, dtype=torch.float32).view(-1, 1), persistent=False
+            )
+        self.register_buffer("sigma_floor", torch.zeros(len(rows), width))
+
+    value_mean: Tensor
+    value_sd: Tensor
+    change_mean: Tensor
+    change_sd: Tensor
+    low: Tensor
+    high: Tensor
+    sigma_floor: Tensor
+
+
+def _follow_weights(model: AbstractWorldModel, _: object) -> None:
+    """Give the featuriser the scales that were just loaded."""
+    fields = {
+        (c, f): replace(scale, value_mean=saved[0], value_sd=saved[1])
+        for (c, f), scale in model.featuriser.scales.fields.items()
+        for saved in [model.input_scales[c].get_buffer(f)]
+    }
+    extremes = {c: model.input_scales[c].get_buffer("_extremes") for c in model.schema.classes}
+    model.featuriser.scales = Scales(fields, extremes)
+
+
+class AbstractWorldModel(nn.Module):
+    """A world model: distributions of every next attribute from the parents a graph allows.
+
+    Implementations say how `decode` turns inputs and graphs into predictions.
+    """
+
+    def __init__(self, schema: Schema, options: ModelOptions, scales: Scales | None) -> None:
+        super().__init__()
+        self.schema = schema
+        self.options = options
+        self.index = EdgeIndex.of(schema)
+        scales = scales if scales is not None and options.normalise else Scales.unit(schema)
+        self.featuriser = Featuriser(schema, scales, enrich=options.enrich)
+        self._init_scales(scales)
+        self._init_parameters()
+        self.num_targets = sum(len(schema.targets(c)) for c in schema.classes)
+        self.register_buffer("paths", torch.ones(self.num_targets * len(PATHS)))
+
+    paths: Tensor
+
+    def _init_scales(self, scales: Scales) -> None:
+        self.heads = nn.ModuleDict(
+            {
+                c: HeadScales(self.schema, c, scales, self.featuriser.components[c])
+                for c in self.schema.classes
+            }
+        )
+        # The featuriser keeps plain tensors; these buffers save them with the weights.
+        self.input_scales = nn.ModuleDict()
+        for c in self.schema.classes:
+            module = nn.Module()
+            for f in self.schema.fields(c):
+                scale = scales.fields[c, f]
+                module.register_buffer(f, torch.stack([scale.value_mean, scale.value_sd]))
+            columns = len(self.featuriser.extreme_columns[c])
+            unit = torch.stack([torch.zeros(columns), torch.ones(columns)])
+            module.register_buffer("_extremes", scales.extremes.get(c, unit))
+            self.input_scales[c] = module
+        self.register_load_state_dict_post_hook(_follow_weights)
+
+    def _init_parameters(self) -> None:
+        o, schema, featuriser = self.options, self.schema, self.featuriser
+        self.encoders = nn.ModuleDict()
+        for c in schema.classes:
+            widths = [featuriser.field_width(c, f) for f in schema.fields(c)]
+            self.encoders[c] = EncoderParameters(widths, featuriser.width[c], o.encoding_dim)
+        # One encoded attribute: learned channels, then the raw value (padded within its class).
+        self.encoded_dim = {
+            c: o.encoding_dim + (featuriser.raw_width[c] if o.enrich else 0) for c in schema.classes
+        }
+        source_widths = {c: len(schema.fields(c)) * self.encoded_dim[c] for c in schema.classes}
+        self.predictors = nn.ModuleDict()
+        for c in schema.classes:
+            if schema.targets(c):
+                self.predictors[c] = PredictorParameters(
+                    o,
+                    len(schema.targets(c)),
+                    source_widths[c],
+                    source_widths,
+                    {k: len(featuriser.equal_fields[k, c]) for k in schema.classes},
+                    len(featuriser.extreme_columns[c]),
+                    len(schema.fields(c))
+                    + sum(len(schema.fields(k)) for k in schema.classes)
+                    + len(PATHS),
+                    self._num_outputs(c),
+                )
+
+    def _num_outputs(self, c: str) -> int:
+        widths = [2 * self.featuriser.components[c]]
+        for v in self.schema.targets(c):
+            field = self.schema.field(c, v)
+            if field.likelihood == "categorical":
+                widths.append(field.size * (field.num_values or 0))
+        return max(widths)
+
+    # ---------------------------------------------------------------- parts, with their types
+
+    def encoder(self, c: str) -> EncoderParameters:
+        """The attribute encoders of one class."""
+        return cast(EncoderParameters, self.encoders[c])
+
+    def predictor(self, c: str) -> PredictorParameters:
+        """The predictors of one class's targets."""
+        return cast(PredictorParameters, self.predictors[c])
+
+    def head_scales(self, c: str) -> HeadScales:
+        """Units, bounds and floors of one class's targets."""
+        return cast(HeadScales, self.heads[c])
+
+    # ---------------------------------------------------------------- using
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The floating-point type of the weights."""
+        return next(self.parameters()).dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def inputs(self, before: Snapshot) -> Inputs:
+        """What the network reads of a snapshot."""
+        self._check_schema(before.schema)
+        return self.featuriser.inputs(before, self.dtype)
+
+    def targets(self, transitions: Transitions) -> Targets:
+        """What the network predicts of a batch of transitions."""
+        self._check_schema(transitions.schema)
+        return self.featuriser.targets(transitions, self.dtype)
+
+    def structures(self, *graphs: ClassGraph) -> Structures:
+        """Graphs, with the paths that the model has chosen, as a matrix that `decode` takes."""
+        for graph in graphs:
+            self._check_schema(graph.schema)
+        edges = torch.as_tensor(
+            np.stack([g.mask for g in graphs]), dtype=self.dtype, device=self.device
+        )
+        return torch.cat([edges, self.paths.to(edges).expand(len(graphs), -1)], dim=1)
+
+    def path_block(self, structures: Structures, c: str) -> Tensor:
+        """The paths of one class's targets: (structure, target, path)."""
+        before = 0
+        for name in self.schema.classes:
+            if name == c:
+                break
+            before += len(self.schema.targets(name))
+        start = len(self.index) + before * len(PATHS)
+        stop = start + len(self.schema.targets(c)) * len(PATHS)
+        return structures[:, start:stop].unflatten(1, (-1, len(PATHS)))
+
+    def extreme_block(self, structures: Structures, c: str) -> Tensor:
+        """Which extremes the edges allow: (structure, target, column)."""
+        local = self.index.local_block(structures, c)
+        own = list(self.schema.fields(c))
+        columns = []
+        for column in self.featuriser.extreme_columns[c]:
+            k = column.source_class
+            row = list(self.schema.fields(k)).index(column.source_field)
+            allowed = self.index.global_block(structures, k, c)[:, row]
+            if column.is_difference:
+                allowed = allowed * local[:, own.index(column.source_field)]
+            columns.append(allowed)
+        return torch.stack(columns, dim=-1)
+
+    def parts(self, structures: Structures, c: str) -> Tensor:
+        """All that may enter the predictors of a class, 0 or 1: (structure, target, part)."""
+        blocks = [self.index.local_block(structures, c)]
+        blocks += [self.index.global_block(structures, k, c) for k in self.schema.classes]
+        edges = torch.cat(blocks, dim=1).transpose(1, 2)
+        return torch.cat([edges, self.path_block(structures, c)], dim=2)
+
+    def forward(self, before: Snapshot, graph: ClassGraph) -> Predictions:
+        """Distributions of all target fields under one graph."""
+        return self.decode(self.inputs(before), self.structures(graph))
+
+    @abstractmethod
+    def decode(self, inputs: Inputs, structures: Structures) -> Predictions:
+        """Predictions; the batch is divided evenly, in order, among the structures."""
+
+    def _check_schema(self, schema: Schema) -> None:
+        if schema is not self.schema and schema != self.schema:
+            raise ModelError(
+                "The model was made for another schema. "
+                f"It differs in {self.schema.difference(schema)}."
+            )
+
+    # ---------------------------------------------------------------- the head
+
+    def head(
+        self, c: str, out: Tensor, linear: Tensor | None, own: Tensor, has_self: Tensor
+    ) -> ClassPrediction:
+        """Distributions from decoder outputs.
+
+        `out` and `linear` are (batch, object, target, output), `own` the current values
+        (batch, object, target, component), `has_self` (batch or 1, target): is V -> V' an edge?
+        """
+        o, scales = self.options, self.head_scales(c)
+        width = own.shape[-1]
+        mean, raw_sigma = out[..., :width], out[..., width : 2 * width]
+        if o.predict_change:
+            is_change = has_self[:, None, :, None] > 0
+            unit = torch.where(is_change, scales.change_sd, scales.value_sd)
+            centre = torch.where(is_change, own + scales.change_mean, scales.value_mean)
+        else:
+            unit, centre = scales.value_sd, scales.value_mean
+        mean = centre + unit * mean
+        if linear is not None:
+            # Inputs are in units of the value: a weight of order 1 must be able to move the mean
+            # by much more than the spread of the change, yet not drown a change that is tiny.
+            mean = mean + (unit * scales.value_sd).sqrt() * linear[..., :width]
+        mean = self._bound(mean, scales)
+        sigma = unit * functional.softplus(raw_sigma) + o.sigma_floor
+        if o.predict_change:
+            sigma = (sigma.square() + scales.sigma_floor.square()).sqrt()
+        logits = {}
+        for i, v in enumerate(self.schema.targets(c)):
+            field = self.schema.field(c, v)
+            if field.likelihood == "categorical":
+                n = field.size * (field.num_values or 0)
+                chosen = out[:, :, i, :n]
+                if linear is not None:
+                    chosen = chosen + linear[:, :, i, :n]
+                logits[v] = chosen.unflatten(-1, (field.size, -1))
+        return ClassPrediction(mean, sigma, logits)
+
+    def _bound(self, mean: Tensor, scales: HeadScales) -> Tensor:
+        low, high = scales.low, scales.high
+        if self.options.clamp_means:
+            return torch.maximum(torch.minimum(mean, high), low)
+        has_low, has_high = low.isfinite(), high.isfinite()
+        # Infinite bounds are replaced before use: their branch is not taken, its gradient is.
+        a, b = torch.where(has_low, low, 0.0), torch.where(has_high, high, 0.0)
+        middle, half = (a + b) / 2, (b - a) / 2
+        both = middle + half * torch.tanh(mean)
+        one = torch.where(has_low, a + functional.softplus(mean), b - functional.softplus(-mean))
+        bounded = torch.where(has_low & has_high, both, one)
+        return torch.where(has_low | has_high, bounded, mean)

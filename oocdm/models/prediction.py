@@ -1,0 +1,166 @@
+"""What a world model predicts: a distribution for every target field of every object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from oocdm.models.features import Targets
+from oocdm.schema import Boolean, Field, Integer, Schema
+
+LOG_2PI = 1.8378770664093453
+PROBABILITY_FLOOR = 1e-5
+
+
+@dataclass(frozen=True)
+class NormalField:
+    """Independent normals, one a component: (batch, object, *shape)."""
+
+    field: Field
+    mean: Tensor
+    sigma: Tensor
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """Draw values of the field; whole numbers are rounded, bounded ones clipped."""
+        noise = torch.randn(self.mean.shape, generator=generator, dtype=self.mean.dtype)
+        return self._to_domain(self.mean + self.sigma * noise.to(self.mean.device))
+
+    def mode(self) -> Tensor:
+        """The most likely value of the field."""
+        return self._to_domain(self.mean)
+
+    def _to_domain(self, numbers: Tensor) -> Tensor:
+        if isinstance(self.field, Boolean):
+            return (numbers > 0).long()
+        if isinstance(self.field, Integer):
+            numbers = numbers.round()
+        if self.field.low is not None or self.field.high is not None:
+            numbers = numbers.clamp(self.field.low, self.field.high)
+        return numbers.long() if isinstance(self.field, Integer) else numbers
+
+
+@dataclass(frozen=True)
+class CategoricalField:
+    """A choice among the field's values, one a component: (batch, object, *shape, value)."""
+
+    field: Field
+    log_probabilities: Tensor
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """Draw values of the field."""
+        flat = self.log_probabilities.exp().flatten(0, -2)
+        drawn = torch.multinomial(flat, 1, generator=generator)
+        return drawn.view(self.log_probabilities.shape[:-1]) + int(self.field.low or 0)
+
+    def mode(self) -> Tensor:
+        """The most likely value of the field."""
+        return self.log_probabilities.argmax(-1) + int(self.field.low or 0)
+
+
+FieldDistribution = NormalField | CategoricalField
+
+
+def log_floored_softmax(logits: Tensor) -> Tensor:
+    """Logarithms of probabilities that are never below 1e-5 (before renormalising)."""
+    floored = functional.softmax(logits, dim=-1) + PROBABILITY_FLOOR
+    return floored.log() - floored.sum(-1, keepdim=True).log()
+
+
+@dataclass(frozen=True)
+class ClassPrediction:
+    """Distributions of all target fields of one class, stacked.
+
+    `mean` and `sigma` are (batch, object, target, component), meaningful for the normal
+    targets; `logits[target]` is (batch, object, component, value) for the categorical ones.
+    """
+
+    mean: Tensor
+    sigma: Tensor
+    logits: Mapping[str, Tensor]
+
+
+class Predictions:
+    """Distributions of every target field, indexed as `predictions["Block", "s1"]`."""
+
+    def __init__(self, schema: Schema, classes: Mapping[str, ClassPrediction]) -> None:
+        self.schema = schema
+        self.classes = classes
+
+    def __getitem__(self, key: tuple[str, str]) -> FieldDistribution:
+        c, f = key
+        field = self.schema.field(c, f)
+        prediction = self.classes[c]
+        if field.likelihood == "categorical":
+            log_probabilities = log_floored_softmax(prediction.logits[f])
+            if field.shape == ():
+                log_probabilities = log_probabilities.squeeze(-2)
+            return CategoricalField(field, log_probabilities)
+        i = self.schema.targets(c).index(f)
+        mean = prediction.mean[:, :, i, : field.size]
+        sigma = prediction.sigma[:, :, i, : field.size]
+        if field.shape == ():
+            mean, sigma = mean.squeeze(-1), sigma.squeeze(-1)
+        return NormalField(field, mean, sigma)
+
+    def log_prob(
+        self, targets: Targets, resolution: Mapping[str, Tensor] | None = None
+    ) -> dict[str, Tensor]:
+        """Log-likelihood of each target, (batch, object, target) a class; unknown ones are 0.
+
+        With `resolution` (target, component) a class, normals are scored as if their targets
+        had been measured with independent noise of that standard deviation: the expected
+        log-likelihood of the blurred target under the equally blurred prediction.
+        """
+        scores = {}
+        for c, prediction in self.classes.items():
+            blur = None if resolution is None else resolution[c]
+            score = self._normal_scores(c, prediction, targets.values[c], blur)
+            names = self.schema.targets(c)
+            columns = list(score.unbind(-1))
+            for name, logits in prediction.logits.items():
+                field = self.schema.field(c, name)
+                i = names.index(name)
+                value = targets.values[c][:, :, i, : field.size]
+                if isinstance(field, Boolean):
+                    value = (value + 1) / 2
+                code = (value - float(field.low or 0)).long()
+                chosen = log_floored_softmax(logits).gather(-1, code.unsqueeze(-1))
+                columns[i] = chosen.squeeze(-1).sum(-1)
+            score = torch.stack(columns, -1) if prediction.logits else score
+            # where, not a product: 0 * inf would be NaN
+            scores[c] = torch.where(targets.known[c], score, torch.zeros_like(score))
+        return scores
+
+    def _normal_scores(
+        self, c: str, prediction: ClassPrediction, values: Tensor, blur: Tensor | None
+    ) -> Tensor:
+        error_squared = (values - prediction.mean).square()
+        variance = prediction.sigma.square()
+        if blur is not None:
+            variance = variance + blur.square()
+            error_squared = error_squared + blur.square()
+        score = -0.5 * (error_squared / variance + variance.log() + LOG_2PI)
+        sizes = [self.schema.field(c, v).size for v in self.schema.targets(c)]
+        width = values.shape[-1]
+        if any(size < width for size in sizes):
+            is_real = torch.arange(width, device=values.device) < torch.tensor(
+                sizes, device=values.device
+            ).unsqueeze(-1)
+            score = score * is_real
+        return score.sum(-1)
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Predictions:
+        """The predictions with every tensor replaced by `change` of it."""
+        return Predictions(
+            self.schema,
+            {
+                c: ClassPrediction(
+                    change(p.mean), change(p.sigma), {f: change(t) for f, t in p.logits.items()}
+                )
+                for c, p in self.classes.items()
+            },
+        )
