@@ -1,0 +1,52 @@
+"""Causal world models of environments made of objects."""
+
+from oocdm.data import AbstractWorld, Dataset, Snapshot, Transitions, collect, load_dataset
+from oocdm.envs import list_envs, make
+from oocdm.errors import DataError, GraphError, ModelError, OocdmError, PlanError, SchemaError
+from oocdm.graph import ClassGraph, Edge, VariableGraph
+from oocdm.inference import Evaluation, evaluate
+from oocdm.methods import Oocdm, Oofull, Schedule
+from oocdm.models.options import ModelOptions
+from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
+from oocdm.task import Task
+from oocdm.training import FitResult, Progress, fit, load, resume
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AbstractWorld",
+    "Boolean",
+    "Categorical",
+    "ClassGraph",
+    "DataError",
+    "Dataset",
+    "Edge",
+    "Evaluation",
+    "FitResult",
+    "GraphError",
+    "Integer",
+    "ModelError",
+    "ModelOptions",
+    "ObjectClass",
+    "Oocdm",
+    "OocdmError",
+    "Oofull",
+    "PlanError",
+    "Progress",
+    "Real",
+    "Schedule",
+    "Schema",
+    "SchemaError",
+    "Snapshot",
+    "Task",
+    "Transitions",
+    "VariableGraph",
+    "collect",
+    "evaluate",
+    "fit",
+    "list_envs",
+    "load",
+    "load_dataset",
+    "make",
+    "resume",
+]

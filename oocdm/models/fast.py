@@ -33,16 +33,19 @@ class FastModel(AbstractWorldModel):
             code = torch.baddbmm(p.bias.unsqueeze(1), hidden, p.weight).relu()
             if self.options.enrich:
                 code = torch.cat([code, x[..., : self.featuriser.raw_width[c]]], dim=-1)
-            encoded[c] = code.transpose(0, 1).reshape(batch, objects, -1)
+            encoded[c] = code.transpose(0, 1).flatten(1).unflatten(0, (batch, objects))
         return encoded
 
     def decode(self, inputs: Inputs, structures: Structures) -> Predictions:
-        return self.decode_encoded(inputs, self.encode(inputs), structures)
+        return self._decode_encoded(inputs, self.encode(inputs), structures)
 
-    def decode_encoded(
+    def decode_each(self, inputs: Inputs, structures: list[Structures]) -> list[Predictions]:
+        encoded = self.encode(inputs)
+        return [self._decode_encoded(inputs, encoded, each) for each in structures]
+
+    def _decode_encoded(
         self, inputs: Inputs, encoded: dict[str, Tensor], structures: Structures
     ) -> Predictions:
-        """Predictions from encoded attributes, so that several structures can share them."""
         classes = {}
         for c in self.predictors:
             out, linear = self._predict(c, inputs, encoded, structures)
@@ -127,7 +130,7 @@ class FastModel(AbstractWorldModel):
             .reshape(groups * targets, -1, width)
         )
         out = torch.bmm(rows, maps.flatten(0, 1)).unflatten(0, (groups, targets))
-        return out.transpose(1, 2).reshape(batch, objects, targets, -1)
+        return out.transpose(1, 2).reshape(batch, objects, targets, weight.shape[-1])
 
     # ---------------------------------------------------------------- other objects
 

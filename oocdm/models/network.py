@@ -333,6 +333,10 @@ class AbstractWorldModel(nn.Module):
     def decode(self, inputs: Inputs, structures: Structures) -> Predictions:
         """Predictions; the batch is divided evenly, in order, among the structures."""
 
+    def decode_each(self, inputs: Inputs, structures: list[Structures]) -> list[Predictions]:
+        """Predictions of the same batch under several sets of structures."""
+        return [self.decode(inputs, each) for each in structures]
+
     def _check_schema(self, schema: Schema) -> None:
         if schema is not self.schema and schema != self.schema:
             raise ModelError(
@@ -366,8 +370,7 @@ class AbstractWorldModel(nn.Module):
             mean = mean + (unit * scales.value_sd).sqrt() * linear[..., :width]
         mean = self._bound(mean, scales)
         sigma = unit * functional.softplus(raw_sigma) + o.sigma_floor
-        if o.predict_change:
-            sigma = (sigma.square() + scales.sigma_floor.square()).sqrt()
+        sigma = (sigma.square() + scales.sigma_floor.square()).sqrt()
         logits = {}
         for i, v in enumerate(self.schema.targets(c)):
             field = self.schema.field(c, v)
@@ -391,3 +394,20 @@ class AbstractWorldModel(nn.Module):
         one = torch.where(has_low, a + functional.softplus(mean), b - functional.softplus(-mean))
         bounded = torch.where(has_low & has_high, both, one)
         return torch.where(has_low | has_high, bounded, mean)
+
+
+def matrix_shape(name: str, parameter: Tensor) -> tuple[int, int, int]:
+    """A parameter as a stack of matrices (stack, input, output), for the optimiser.
+
+    Most layers are stacked by target. The first layers of a class's predictors read the same
+    inputs, so they are one matrix with the targets side by side.
+    """
+    if parameter.ndim < 3:
+        return 1, 1, parameter.numel()
+    if any(part in SHARED_INPUT_LAYERS for part in name.split(".")):
+        return 1, parameter.shape[0], parameter.numel() // parameter.shape[0]
+    rows, columns = parameter.shape[-2:]
+    return parameter.numel() // (rows * columns), rows, columns
+
+
+SHARED_INPUT_LAYERS = ("local_weight", "message_own", "message_weight", "global_weight")

@@ -1,0 +1,17 @@
+"""Methods: what is trained, on what objective, and how the graph is found."""
+
+from oocdm.methods.method import AbstractMethod, Schedule, Term
+from oocdm.methods.oocdm import Oocdm
+from oocdm.methods.oofull import Oofull
+from oocdm.methods.registry import METHODS, make_method, method_from_json
+
+__all__ = [
+    "METHODS",
+    "AbstractMethod",
+    "Oocdm",
+    "Oofull",
+    "Schedule",
+    "Term",
+    "make_method",
+    "method_from_json",
+]

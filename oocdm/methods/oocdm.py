@@ -1,0 +1,145 @@
+"""OOCDM: causal graph and dynamics learned together."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from oocdm.discovery import (
+    Discovery,
+    StructureParts,
+    discover_around,
+    discover_leave_one_out,
+    resolution_of,
+)
+from oocdm.methods.method import AbstractMethod, Schedule, Term
+from oocdm.models.fast import FastModel
+from oocdm.models.network import AbstractWorldModel
+from oocdm.models.options import ModelOptions
+from oocdm.models.prepared import Prepared
+from oocdm.models.scales import Scales
+from oocdm.schema import Schema
+
+PAPER_SCHEDULE = Schedule(
+    iterations=50,
+    steps_per_iteration=1000,
+    polish_steps=0,
+    patience=50,
+    optimiser="adam",
+    learning_rate=1e-3,
+    final_learning_rate=1e-3,
+    max_gradient_norm=0.5,
+    resolution=0.0,
+    final_resolution=0.0,
+    held_out=0.0,
+)
+
+
+@dataclass(frozen=True)
+class Oocdm(AbstractMethod):
+    """Learns predictors under many graphs, discovers the graph from them, and repeats.
+
+    The default divides each batch among three kinds of structures: any (each part present with
+    a probability that is itself drawn), near the estimate (a few parts the other way round) and
+    the estimate; discovery compares the estimate with its neighbours on held-out episodes.
+    `Oocdm.preset("paper")` scores every sample under G_lambda, G_1 and the estimate, and leaves
+    single edges out of the full graph, on the training data.
+
+    >>> Oocdm.preset("paper").edge_probability
+    0.9
+    """
+
+    name: ClassVar[str] = "oocdm"
+
+    preset_name: str = "default"
+    model: ModelOptions = field(default_factory=ModelOptions)
+    schedule: Schedule = field(default_factory=Schedule)
+    threshold: float = 0.05  # nats that an edge must add
+    path_threshold: float = 0.02  # nats that a part of a predictor must add
+    num_graphs: int = 32  # different structures in a batch
+    flip_probability: float = 0.1  # of each part, in the neighbours of the estimate
+    edge_probability: float = 0.9  # lambda of the paper, with preset "paper"
+    alpha: float = 1.0  # weight of the full graph, with preset "paper"
+    beta: float = 1.0  # weight of the estimate, with preset "paper"
+    max_scored: int = 4000  # held-out transitions used by one discovery
+
+    @staticmethod
+    def preset(name: str, **options: Any) -> Oocdm:
+        """The method with a preset's options: "default" or "paper"."""
+        model = ModelOptions.preset(name)
+        if name == "paper":
+            options = {"schedule": PAPER_SCHEDULE, **options}
+        return Oocdm(preset_name=name, model=model, **options)
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether the objective and the discovery rule are the paper's."""
+        return self.preset_name == "paper"
+
+    def build(self, schema: Schema, scales: Scales) -> AbstractWorldModel:
+        return FastModel(schema, self.model, scales)
+
+    def start(
+        self, schema: Schema, known: np.ndarray | None, testable: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        num_paths = StructureParts(schema).width - len(testable)
+        edges = testable if known is None else known
+        is_free = testable if known is None else np.zeros_like(testable)
+        return (
+            np.concatenate([edges, np.ones(num_paths, dtype=bool)]),
+            np.concatenate([is_free, np.full(num_paths, not self.is_paper)]),
+        )
+
+    def objective(
+        self, estimate: np.ndarray, free: np.ndarray, iteration: int, rng: np.random.Generator
+    ) -> list[Term]:
+        width = len(estimate)
+        if self.is_paper:
+            is_random = rng.random((self.num_graphs, width)) < self.edge_probability
+            full = np.where(free, True, estimate)
+            return [
+                Term(1.0, np.where(free, is_random, estimate)),
+                Term(self.alpha, full[None]),
+                Term(self.beta, estimate[None]),
+            ]
+        if iteration == 0:
+            return [Term(1.0, self._any(self.num_graphs, estimate, free, rng))]
+        quarter = self.num_graphs // 4
+        flips = rng.random((self.num_graphs - 2 * quarter, width)) < self.flip_probability
+        rows = [
+            self._any(quarter, estimate, free, rng),
+            estimate ^ (flips & free),
+            np.repeat(estimate[None], quarter, axis=0),
+        ]
+        return [Term(1.0, np.concatenate(rows))]
+
+    @staticmethod
+    def _any(
+        count: int, estimate: np.ndarray, free: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        probability = rng.random((count, 1))
+        return np.where(free, rng.random((count, len(estimate))) < probability, estimate)
+
+    def discover(
+        self, model: AbstractWorldModel, data: Prepared, estimate: np.ndarray, free: np.ndarray
+    ) -> Discovery | None:
+        num_edges = len(model.index)
+        if self.is_paper:
+            if not free[:num_edges].any():
+                return None
+            return discover_leave_one_out(model, data, free[:num_edges], self.threshold)
+        scored = data.rows(slice(0, self.max_scored))
+        thresholds = np.full(len(estimate), self.path_threshold)
+        thresholds[:num_edges] = self.threshold
+        resolution = resolution_of(model, self.schedule.resolution)
+        return discover_around(model, scored, estimate, free, thresholds, resolution)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "name": self.name,
+            "model": self.model.to_json(),
+            "schedule": asdict(self.schedule),
+        }

@@ -1,0 +1,44 @@
+"""Methods by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oocdm.errors import ModelError, suggest
+from oocdm.methods.method import AbstractMethod, Schedule
+from oocdm.methods.oocdm import Oocdm
+from oocdm.methods.oofull import Oofull
+from oocdm.models.options import ModelOptions
+
+METHODS: dict[str, type[Oocdm] | type[Oofull]] = {"oocdm": Oocdm, "oofull": Oofull}
+
+
+def make_method(name: str, preset: str = "default", **options: Any) -> AbstractMethod:
+    """A method by its name, with a preset and options of its own.
+
+    >>> make_method("oocdm", threshold=0.3).name
+    'oocdm'
+    """
+    if name not in METHODS:
+        raise ModelError(f"Unknown method `{name}`. {suggest(name, METHODS)}")
+    known = METHODS[name].__dataclass_fields__
+    for option in options:
+        if option not in known:
+            raise ModelError(f"Method `{name}` has no option `{option}`. {suggest(option, known)}")
+    return METHODS[name].preset(preset, **options)
+
+
+def method_from_json(data: dict[str, Any]) -> AbstractMethod:
+    """Read back what `AbstractMethod.to_json` wrote.
+
+    >>> method = make_method("oofull", "paper")
+    >>> method_from_json(method.to_json()) == method
+    True
+    """
+    options = dict(data)
+    name = str(options.pop("name", ""))
+    if name not in METHODS:
+        raise ModelError(f"Unknown method `{name}`. {suggest(name, METHODS)}")
+    options["model"] = ModelOptions.from_json(options["model"])
+    options["schedule"] = Schedule(**options["schedule"])
+    return METHODS[name](**options)

@@ -1,0 +1,176 @@
+"""`fit` and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from oocdm.data.dataset import Dataset, load_dataset
+from oocdm.errors import ModelError
+from oocdm.graph import ClassGraph
+from oocdm.methods import AbstractMethod, make_method, method_from_json
+from oocdm.models.network import AbstractWorldModel
+from oocdm.models.scales import Scales
+from oocdm.schema import Schema
+from oocdm.training.run import (
+    CHECKPOINT,
+    graph_to_json,
+    load_weights,
+    read_checkpoint,
+    read_graph,
+    read_json,
+    read_tensors,
+    remove_checkpoints,
+    write_checkpoint,
+    write_json,
+    write_tensors,
+)
+from oocdm.training.trainer import Callback, Trainer
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A fitted world model with its graph; `scores` are nats that each possible edge adds."""
+
+    model: AbstractWorldModel
+    graph: ClassGraph
+    method: AbstractMethod
+    seed: int
+    history: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+    scores: list[float | None] = field(default_factory=list)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the model."""
+        return self.model.schema
+
+    def save(self, folder: str | Path, **config: Any) -> None:
+        """Write the run to a folder: config, schema, graph and weights."""
+        path = Path(folder)
+        _write_settings(path, self.method, self.schema, self.seed, config)
+        threshold = float(getattr(self.method, "threshold", 0.0))
+        write_tensors(
+            path / "model.safetensors", dict(self.model.state_dict()), {"format": "oocdm-1"}
+        )
+        write_json(path / "graph.json", graph_to_json(self.graph, self.scores, threshold))
+        write_json(path / "history.json", {"seconds": self.seconds, "rounds": self.history})
+
+
+def fit(
+    data: Dataset,
+    method: str | AbstractMethod = "oocdm",
+    seed: int = 0,
+    graph: ClassGraph | None = None,
+    preset: str = "default",
+    device: str = "cpu",
+    folder: str | Path | None = None,
+    callback: Callback | None = None,
+    max_seconds: float | None = None,
+    config: dict[str, Any] | None = None,
+    **options: Any,
+) -> FitResult:
+    """Learn a causal world model from logged transitions.
+
+    With `graph` the graph is known and not discovered. With `folder` checkpoints are written
+    there after every round, so that `resume` can go on after an interruption, and the finished
+    run at the end. `max_seconds` ends training early. Further options are the method's own.
+
+    >>> import oocdm
+    >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=300, seed=0)
+    >>> quick = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
+    >>> result = oocdm.fit(data, seed=0, schedule=quick)
+    >>> len(result.history)
+    2
+    """
+    chosen = make_method(method, preset, **options) if isinstance(method, str) else method
+    trainer = Trainer(data, chosen, seed, graph, device)
+    extra = {"known_graph": None if graph is None else graph.to_json(), **(config or {})}
+    if folder is not None:
+        _write_settings(Path(folder), chosen, data.schema, seed, extra)
+    return _finish(trainer, folder, callback, max_seconds, extra)
+
+
+def resume(
+    folder: str | Path, data: Dataset | None = None, callback: Callback | None = None
+) -> FitResult:
+    """Go on with an interrupted run; the result equals that of an uninterrupted one.
+
+    Without `data` the dataset is read from where the run's config says it was.
+    """
+    path = Path(folder)
+    config = read_json(path / "config.json")
+    if (path / "model.safetensors").is_file():
+        return load(path)
+    if data is None:
+        if not config.get("data"):
+            raise ModelError(f"Run {path} does not say where its data are: pass data=.")
+        data = load_dataset(config["data"])
+    schema = Schema.from_json(read_json(path / "schema.json"))
+    data.check_schema(schema, f"run {path}")
+    known = config.get("known_graph")
+    trainer = Trainer(
+        data,
+        method_from_json(config["method"]),
+        int(config["seed"]),
+        None if known is None else ClassGraph.from_json(schema, known),
+    )
+    if (path / CHECKPOINT).is_file():
+        read_checkpoint(path, trainer)
+    extra = {k: v for k, v in config.items() if k not in ("method", "seed")}
+    return _finish(trainer, path, callback, None, extra)
+
+
+def load(folder: str | Path) -> FitResult:
+    """Read a run that `FitResult.save` or `fit(folder=...)` wrote."""
+    path = Path(folder)
+    config = read_json(path / "config.json")
+    schema = Schema.from_json(read_json(path / "schema.json"))
+    method = method_from_json(config["method"])
+    model = method.build(schema, Scales.unit(schema))
+    tensors, _ = read_tensors(path / "model.safetensors")
+    load_weights(model, tensors, path / "model.safetensors")
+    graph, scores = read_graph(path, schema)
+    history = read_json(path / "history.json")
+    return FitResult(
+        model, graph, method, int(config["seed"]), history["rounds"], history["seconds"], scores
+    )
+
+
+def _write_settings(
+    path: Path, method: AbstractMethod, schema: Schema, seed: int, config: dict[str, Any]
+) -> None:
+    settings = {"format": 1, "method": method.to_json(), "seed": seed, **config}
+    write_json(path / "config.json", settings)
+    write_json(path / "schema.json", schema.to_json())
+
+
+def _finish(
+    trainer: Trainer,
+    folder: str | Path | None,
+    callback: Callback | None,
+    max_seconds: float | None,
+    config: dict[str, Any],
+) -> FitResult:
+    path = None if folder is None else Path(folder)
+
+    def checkpoint() -> None:
+        if path is not None:
+            write_checkpoint(path, trainer)
+
+    trainer.run(callback, checkpoint, max_seconds)
+    position = trainer.position
+    result = FitResult(
+        trainer.model,
+        trainer.graph,
+        trainer.method,
+        trainer.seed,
+        position.history,
+        position.seconds,
+        position.scores,
+    )
+    if path is not None:
+        result.save(path, **config)
+        remove_checkpoints(path)
+    return result

@@ -1,0 +1,143 @@
+"""A run as a folder that a person can open: settings, graph, weights, metrics, checkpoints."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_safetensors
+from torch import Tensor
+
+from oocdm.errors import GraphError, ModelError
+from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.schema import Schema
+from oocdm.training.trainer import Position, Trainer
+
+CHECKPOINT = Path("checkpoints") / "last.safetensors"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it is either there as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON atomically."""
+    write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON, with a clear error if it is missing or broken."""
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        raise ModelError(f"Run folder {path.parent}: expected a file {path.name}.") from None
+    except ValueError as error:
+        raise ModelError(f"{path}: not readable as JSON ({error}). Is the file cut off?") from None
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file, with a clear error if it is cut off."""
+    if not path.is_file():
+        raise ModelError(f"{path}: no such file. Train first, or check the folder's name.")
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            metadata = dict(file.metadata() or {})
+            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise ModelError(
+            f"{path}: not readable as weights ({error}). The file is damaged or cut off; "
+            "resume from an earlier copy or train again."
+        ) from None
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    """Write tensors and metadata as one safetensors file, atomically."""
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_atomically(path, to_safetensors(contiguous, metadata))
+
+
+def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], path: Path) -> None:
+    """Give a model its weights; a mismatch is a clear error."""
+    try:
+        model.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise ModelError(f"{path}: the weights do not fit the run's schema. {error}") from None
+
+
+def write_checkpoint(folder: Path, trainer: Trainer) -> None:
+    """Write all that is needed to go on: weights, optimiser, position, random state."""
+    tensors = {f"model/{n}": t for n, t in trainer.model.state_dict().items()}
+    tensors |= {f"optimiser/{n}": t for n, t in trainer.optimiser.state.items()}
+    metadata = {
+        "position": json.dumps(asdict(trainer.position)),
+        "steps": json.dumps(trainer.optimiser.steps),
+    }
+    write_tensors(folder / CHECKPOINT, tensors, metadata)
+    rows = "".join(json.dumps(entry) + "\n" for entry in trainer.position.history)
+    write_atomically(folder / "metrics.jsonl", rows.encode())
+
+
+def read_checkpoint(folder: Path, trainer: Trainer) -> None:
+    """Put a trainer where a checkpoint was."""
+    path = folder / CHECKPOINT
+    tensors, metadata = read_tensors(path)
+    try:
+        position = Position(**json.loads(metadata["position"]))
+        steps = int(json.loads(metadata["steps"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: not a checkpoint of this version ({error}).") from None
+    weights = {n.removeprefix("model/"): t for n, t in tensors.items() if n.startswith("model/")}
+    load_weights(trainer.model, weights, path)
+    trainer.position = position
+    trainer.rng.bit_generator.state = position.rng
+    trainer.optimiser.steps = steps
+    for name, tensor in trainer.optimiser.state.items():
+        saved = tensors.get(f"optimiser/{name}")
+        if saved is None or saved.shape != tensor.shape:
+            raise ModelError(f"{path}: the optimiser's state does not fit the run's settings.")
+        tensor.copy_(saved)
+
+
+def graph_to_json(graph: ClassGraph, scores: list[float | None], threshold: float) -> Any:
+    """The graph with every possible edge: score and decision."""
+    index = EdgeIndex.of(graph.schema)
+    table = []
+    for i, edge in enumerate(index.edges):
+        score = scores[i] if scores else None
+        is_in = bool(graph.mask[i])
+        decision = ("yes" if is_in else "no") if score is not None else "untested"
+        table.append({"edge": str(edge), "score": score, "in_graph": is_in, "decision": decision})
+    return {**graph.to_json(), "threshold": threshold, "table": table}
+
+
+def read_graph(folder: Path, schema: Schema) -> tuple[ClassGraph, list[float | None]]:
+    """The graph of a run, and the scores of all possible edges."""
+    data = read_json(folder / "graph.json")
+    try:
+        graph = ClassGraph.from_json(schema, data)
+        return graph, [row["score"] for row in data.get("table", [])]
+    except (KeyError, TypeError) as error:
+        raise GraphError(f"{folder / 'graph.json'}: unexpected content ({error}).") from None
+
+
+def remove_checkpoints(folder: Path) -> None:
+    """Delete the checkpoints of a finished run."""
+    shutil.rmtree(folder / CHECKPOINT.parent, ignore_errors=True)

@@ -1,0 +1,237 @@
+"""The training loop: optimise, discover, repeat; then polish the discovered structure."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oocdm.data.dataset import Dataset
+from oocdm.discovery import Discovery, resolution_of
+from oocdm.errors import DataError, GraphError
+from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.methods.method import AbstractMethod, Term
+from oocdm.models.features import Featuriser
+from oocdm.models.network import matrix_shape
+from oocdm.models.prepared import Prepared, mean_scores
+from oocdm.training.calibration import calibrate_sigma
+from oocdm.training.optimiser import make_optimiser
+
+logger = logging.getLogger(__name__)
+
+POLISH_ROUND = 500  # steps of polishing between checkpoints
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where training is: shown to a person, or written to a log."""
+
+    phase: str  # "learn" or "polish"
+    step: int  # steps done in this phase
+    total: int  # at most so many steps in this phase
+    metrics: dict[str, float]
+
+
+Callback = Callable[[Progress], None]
+
+
+@dataclass
+class Position:
+    """All that changes during training beside weights: with them, a checkpoint is complete."""
+
+    phase: str = "learn"
+    rounds: int = 0  # finished rounds of this phase
+    unchanged: int = 0  # iterations since the graph last changed
+    seconds: float = 0.0
+    structure: list[bool] = field(default_factory=list)
+    scores: list[float | None] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    rng: dict[str, Any] = field(default_factory=dict)
+
+
+class Trainer:
+    """Trains one method on one dataset; `run` goes on from wherever the position says."""
+
+    def __init__(
+        self,
+        data: Dataset,
+        method: AbstractMethod,
+        seed: int,
+        known: ClassGraph | None = None,
+        device: str = "cpu",
+    ) -> None:
+        if len(data) == 0:
+            raise DataError("fit: the dataset holds no transition.")
+        self.method, self.schedule, self.seed = method, method.schedule, seed
+        self.rng = np.random.default_rng(seed)
+        fitted, held = data, data
+        if self.schedule.held_out > 0:
+            fitted, held = data.split(self.schedule.held_out, seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.model = method.build(data.schema, Featuriser.measure(fitted.transitions()))
+        self.model.to(device)
+        self.fitted = Prepared.of(self.model, fitted)
+        self.held = self.fitted if held is data else Prepared.of(self.model, held)
+        testable = EdgeIndex.of(data.schema).testable(data.max_counts)
+        known_mask = None if known is None else _known_mask(known, data)
+        start, self.free = method.start(data.schema, known_mask, testable)
+        self.optimiser = self._new_optimiser()
+        self.position = Position(structure=start.tolist())
+
+    def _new_optimiser(self) -> Any:
+        return make_optimiser(self.schedule.optimiser, self.model, matrix_shape)
+
+    @property
+    def structure(self) -> np.ndarray:
+        """The current estimate: one boolean for each edge, then for each path."""
+        return np.array(self.position.structure, dtype=bool)
+
+    @property
+    def graph(self) -> ClassGraph:
+        """The current estimate of the graph."""
+        return ClassGraph(self.model.schema, self.structure[: len(self.model.index)])
+
+    def run(
+        self,
+        callback: Callback | None = None,
+        checkpoint: Callable[[], None] | None = None,
+        max_seconds: float | None = None,
+    ) -> None:
+        """Train to the end, calling back after every step and checkpointing after every round."""
+        started, before = time.perf_counter(), self.position.seconds
+        rounds = {"learn": self._learn_round, "polish": self._polish_round}
+        while self.position.phase != "done":
+            phase = self.position.phase
+
+            def is_over() -> bool:
+                seconds = before + time.perf_counter() - started
+                return max_seconds is not None and seconds > max_seconds
+
+            rounds[phase](callback, is_over)
+            self.position.seconds = before + time.perf_counter() - started
+            self.position.history[-1]["seconds"] = self.position.seconds
+            logger.info("%s", self.position.history[-1])
+            self.position.rng = dict(self.rng.bit_generator.state)
+            if checkpoint is not None:
+                checkpoint()
+
+    # ---------------------------------------------------------------- the two phases
+
+    def _learn_round(self, callback: Callback | None, is_over: Callable[[], bool]) -> None:
+        s, position = self.schedule, self.position
+        total = s.iterations * s.steps_per_iteration
+        done = position.rounds * s.steps_per_iteration
+        structure = self.structure
+        blur = resolution_of(self.model, s.resolution) if s.resolution else None
+        losses = []
+        for i in range(s.steps_per_iteration):
+            share = (done + i) / total
+            rate = s.learning_rate + (s.final_learning_rate - s.learning_rate) * share
+            terms = self.method.objective(structure, self.free, position.rounds, self.rng)
+            losses.append(self._step(terms, rate, blur))
+            _report(callback, "learn", done + i + 1, total, losses[-1])
+            if is_over():
+                break
+        position.rounds += 1
+        discovery = self.method.discover(self.model, self.held, structure, self.free)
+        if discovery is not None:
+            self._take(discovery)
+        self._record("learn", done + len(losses), losses)
+        is_settled = discovery is not None and position.unchanged >= s.patience
+        if position.rounds >= s.iterations or is_settled or is_over():
+            self._finish_learning()
+
+    def _take(self, discovery: Discovery) -> None:
+        num_edges = len(self.model.index)
+        has_changed = not np.array_equal(
+            self.structure[:num_edges], discovery.structure[:num_edges]
+        )
+        self.position.unchanged = 0 if has_changed else self.position.unchanged + 1
+        self.position.structure = discovery.structure.tolist()
+        self.position.scores = [None if np.isnan(x) else float(x) for x in discovery.edge_scores]
+
+    def _finish_learning(self) -> None:
+        paths = self.structure[len(self.model.index) :]
+        self.model.paths.copy_(torch.as_tensor(paths))
+        self.position.rounds = 0
+        self.position.phase = "polish" if self.schedule.polish_steps else "done"
+        self.optimiser = self._new_optimiser()
+
+    def _polish_round(self, callback: Callback | None, is_over: Callable[[], bool]) -> None:
+        s, position = self.schedule, self.position
+        total = s.polish_steps
+        done = position.rounds * POLISH_ROUND
+        terms = [Term(1.0, self.structure[None])]
+        losses = []
+        for i in range(min(POLISH_ROUND, total - done)):
+            share = (done + i) / total
+            rate = s.learning_rate * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * share)))
+            # The blur shrinks geometrically and is at its end for the last fifth of the steps.
+            fraction = s.resolution * (s.final_resolution / s.resolution) ** min(1, 1.25 * share)
+            losses.append(self._step(terms, rate, resolution_of(self.model, fraction)))
+            _report(callback, "polish", done + i + 1, total, losses[-1])
+            if is_over():
+                break
+        position.rounds += 1
+        self._record("polish", done + len(losses), losses)
+        if position.rounds * POLISH_ROUND >= total or is_over():
+            calibrate_sigma(self.model, self.graph, self.held)
+            position.phase = "done"
+
+    # ---------------------------------------------------------------- one step
+
+    def _step(
+        self, terms: list[Term], learning_rate: float, blur: dict[str, Tensor] | None
+    ) -> float:
+        size = min(self.schedule.batch_size, len(self.fitted))
+        groups = math.lcm(*(len(term.structures) for term in terms))
+        size = max(size // groups, 1) * groups
+        rows = torch.as_tensor(self.rng.integers(len(self.fitted), size=size))
+        batch = self.fitted.rows(rows)
+        loss = torch.zeros((), device=self.model.device)
+        structures = [
+            torch.as_tensor(term.structures, dtype=self.model.dtype, device=self.model.device)
+            for term in terms
+        ]
+        each = self.model.decode_each(batch.inputs, structures)
+        for term, predictions in zip(terms, each, strict=True):
+            scores = predictions.log_prob(batch.targets, blur)
+            loss = loss - term.weight * mean_scores(scores, batch.targets).sum()
+        self.model.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(
+            self.model.parameters(), self.schedule.max_gradient_norm, error_if_nonfinite=True
+        )
+        self.optimiser.step(learning_rate)
+        return float(loss.detach())
+
+    def _record(self, phase: str, step: int, losses: list[float]) -> None:
+        entry = {
+            "phase": phase,
+            "step": step,
+            "loss": float(np.mean(losses)) if losses else None,
+            "edges": int(self.graph.mask.sum()),
+        }
+        self.position.history.append(entry)
+
+
+def _known_mask(known: ClassGraph, data: Dataset) -> np.ndarray:
+    if known.schema != data.schema:
+        raise GraphError(
+            "fit: the graph is for another schema than the data. "
+            f"They differ in {known.schema.difference(data.schema)}."
+        )
+    return known.mask
+
+
+def _report(callback: Callback | None, phase: str, step: int, total: int, loss: float) -> None:
+    if callback is not None:
+        callback(Progress(phase, step, total, {"loss": loss}))
