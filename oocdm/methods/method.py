@@ -37,6 +37,7 @@ class Schedule:
     polish_steps: int = 3000
     patience: int = 4
     batch_size: int = 512
+    polish_batch_size: int = 256
     optimiser: str = "eigen-adam"
     learning_rate: float = 2e-3
     final_learning_rate: float = 2e-4

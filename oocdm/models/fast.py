@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from oocdm.models.features import Inputs
-from oocdm.models.network import AbstractWorldModel, Structures
+from oocdm.models.network import PATHS, AbstractWorldModel, Structures
 from oocdm.models.prediction import Predictions
 
 LEAK = 0.01
@@ -154,22 +154,56 @@ class FastModel(AbstractWorldModel):
         own: Tensor,
     ) -> Tensor:
         """Messages from the other objects, summed: (batch, object, target, channel)."""
-        p = self.predictor(c)
         total = torch.zeros_like(own)
         for k in self.schema.classes:
-            mask = self.index.global_block(structures, k, c)
-            if encoded[k].shape[1] == 0 or (self.options.skip_unrelated and not mask.any()):
-                continue
-            source = self._project(encoded[k], p.message_weight[k], mask) + p.message_bias[k]
-            message = own[:, :, None] + source[:, None]
-            if self.featuriser.equal_fields[k, c]:
-                message = message + self._equality(c, k, inputs, structures)
-            valid = self._valid(c, k, inputs, structures).unsqueeze(-1).to(message.dtype)
-            total = total + (message.relu() * valid).sum(2)
+            live = self._live_targets(c, k, structures)
+            if len(live) and encoded[k].shape[1]:
+                message = self._messages(c, k, live, inputs, encoded[k], structures, own)
+                total = total.index_add(2, live, message.sum(2))
         return total
 
-    def _equality(self, c: str, k: str, inputs: Inputs, structures: Structures) -> Tensor:
-        """What equal attributes add to messages: (batch, object, source, target, channel)."""
+    def _live_targets(self, c: str, k: str, structures: Structures) -> Tensor:
+        """The targets of a class that read anything of another, under any of the structures."""
+        reads = self.index.global_block(structures, k, c).any(1)
+        if not self.options.skip_unrelated:
+            reads = torch.ones_like(reads)
+        reads = reads & (self.path_block(structures, c)[..., PATHS.index("sum")] > 0)
+        return reads.any(0).nonzero().squeeze(1)
+
+    def _messages(
+        self,
+        c: str,
+        k: str,
+        live: Tensor,
+        inputs: Inputs,
+        encoded: Tensor,
+        structures: Structures,
+        own: Tensor,
+    ) -> Tensor:
+        """ReLU of own and source parts: (batch, object, source object, live target, channel)."""
+        p = self.predictor(c)
+        mask = self.index.global_block(structures, k, c)
+        if len(live) < own.shape[2]:
+            own, mask = own[:, :, live], mask[:, :, live]
+        weight, bias = p.message_weight[k][:, live], p.message_bias[k][live]
+        # A source that does not count gets minus infinity, which the ReLU turns into nothing.
+        valid = inputs.present[k][:, :, None]
+        if self.options.skip_unrelated:
+            valid = valid & self._spread(mask.any(dim=1), inputs)[:, None]
+        source = self._project(encoded, weight, mask) + bias
+        source = source.masked_fill(~valid.unsqueeze(-1), -torch.inf)
+        message = own[:, :, None] + source[:, None]
+        if self.featuriser.equal_fields[k, c]:
+            message = message + self._equality(c, k, live, inputs, structures)
+        if k == c:
+            others = ~torch.eye(own.shape[1], dtype=torch.bool, device=own.device)
+            return message.relu_() * others[None, :, :, None, None].to(message.dtype)
+        return message.relu_()
+
+    def _equality(
+        self, c: str, k: str, live: Tensor, inputs: Inputs, structures: Structures
+    ) -> Tensor:
+        """What equal attributes add to messages: (batch, object, source, live target, channel)."""
         fields = self.featuriser.equal_fields[k, c]
         ours = [list(self.schema.fields(c)).index(f) for f in fields]
         theirs = [list(self.schema.fields(k)).index(f) for f in fields]
@@ -177,7 +211,8 @@ class FastModel(AbstractWorldModel):
             self.index.local_block(structures, c)[:, ours]
             * self.index.global_block(structures, k, c)[:, theirs]
         )
-        weight = self._spread(both.unsqueeze(-1) * self.predictor(c).equal_weight[k], inputs)
+        each = both.unsqueeze(-1) * self.predictor(c).equal_weight[k]
+        weight = self._spread(each[:, :, live], inputs)
         same = inputs.equal[k, c]
         total = same[..., 0, None, None] * weight[:, None, None, 0]
         for i in range(1, len(fields)):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
 from oocdm.errors import ModelError, suggest
-
-MatrixShape = Callable[[str, Tensor], tuple[int, int, int]]
+from oocdm.models.network import from_matrices, to_matrices
 
 BETAS = (0.9, 0.99)
 COVARIANCE_DECAY = 0.97
-BASIS_EVERY = 20  # steps between updates of the basis
+BASIS_EVERY = 25  # steps between updates of the basis
 EPSILON = 1e-10
 LINEAR_BOOST = 3.0  # the linear maps must travel far, and are the best-behaved part
 
@@ -27,13 +24,12 @@ class EigenAdam:
     on the input side only.) The state is a flat dictionary of tensors, so it can be saved.
     """
 
-    def __init__(self, model: nn.Module, matrix_shape: MatrixShape) -> None:
+    def __init__(self, model: nn.Module) -> None:
         self.parameters = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
-        self.shapes = {n: matrix_shape(n, p) for n, p in self.parameters}
         self.steps = 0
         self.state: dict[str, Tensor] = {}
         for name, parameter in self.parameters:
-            stack, rows, columns = self.shapes[name]
+            stack, rows, columns = to_matrices(name, parameter).shape
             self.state[f"{name}/mean"] = parameter.new_zeros(stack, rows, columns)
             self.state[f"{name}/square"] = parameter.new_zeros(stack, rows, columns)
             if rows > 1:
@@ -48,10 +44,9 @@ class EigenAdam:
         for name, parameter in self.parameters:
             if parameter.grad is None:
                 continue
-            gradient = parameter.grad.reshape(self.shapes[name])
-            update = self._update(name, gradient)
+            update = self._update(name, to_matrices(name, parameter.grad))
             boost = LINEAR_BOOST if name.endswith("linear_weight") else 1.0
-            parameter.add_(update.view_as(parameter), alpha=-learning_rate * boost)
+            parameter.add_(from_matrices(update, parameter), alpha=-learning_rate * boost)
 
     def _update(self, name: str, gradient: Tensor) -> Tensor:
         first, second = BETAS
@@ -86,7 +81,7 @@ class EigenAdam:
 class PlainAdam:
     """Adam, with its state as a flat dictionary of tensors."""
 
-    def __init__(self, model: nn.Module, matrix_shape: MatrixShape) -> None:
+    def __init__(self, model: nn.Module) -> None:
         self.names = [n for n, p in model.named_parameters() if p.requires_grad]
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.adam = torch.optim.Adam(self.parameters)
@@ -114,8 +109,8 @@ OPTIMISERS: dict[str, type[EigenAdam] | type[PlainAdam]] = {
 }
 
 
-def make_optimiser(name: str, model: nn.Module, matrix_shape: MatrixShape) -> Optimiser:
+def make_optimiser(name: str, model: nn.Module) -> Optimiser:
     """An optimiser by its name."""
     if name not in OPTIMISERS:
         raise ModelError(f"Unknown optimiser `{name}`. {suggest(name, OPTIMISERS)}")
-    return OPTIMISERS[name](model, matrix_shape)
+    return OPTIMISERS[name](model)

@@ -19,8 +19,8 @@ from oocdm.errors import DataError, GraphError
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.methods.method import AbstractMethod, Term
 from oocdm.models.features import Featuriser
-from oocdm.models.network import matrix_shape
 from oocdm.models.prepared import Prepared, mean_scores
+from oocdm.training.allocator import keep_freed_memory
 from oocdm.training.calibration import calibrate_sigma
 from oocdm.training.optimiser import make_optimiser
 
@@ -69,6 +69,7 @@ class Trainer:
     ) -> None:
         if len(data) == 0:
             raise DataError("fit: the dataset holds no transition.")
+        keep_freed_memory()
         self.method, self.schedule, self.seed = method, method.schedule, seed
         self.rng = np.random.default_rng(seed)
         fitted, held = data, data
@@ -87,7 +88,7 @@ class Trainer:
         self.position = Position(structure=start.tolist())
 
     def _new_optimiser(self) -> Any:
-        return make_optimiser(self.schedule.optimiser, self.model, matrix_shape)
+        return make_optimiser(self.schedule.optimiser, self.model)
 
     @property
     def structure(self) -> np.ndarray:
@@ -191,7 +192,9 @@ class Trainer:
     def _step(
         self, terms: list[Term], learning_rate: float, blur: dict[str, Tensor] | None
     ) -> float:
-        size = min(self.schedule.batch_size, len(self.fitted))
+        is_polish = self.position.phase == "polish"
+        size = self.schedule.polish_batch_size if is_polish else self.schedule.batch_size
+        size = min(size, len(self.fitted))
         groups = math.lcm(*(len(term.structures) for term in terms))
         size = max(size // groups, 1) * groups
         rows = torch.as_tensor(self.rng.integers(len(self.fitted), size=size))

@@ -1,0 +1,1 @@
+"""Benchmarks: the paper's tables and speed."""

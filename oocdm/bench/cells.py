@@ -1,0 +1,65 @@
+"""The paper's experiments as cells: an environment, a method and a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from oocdm.envs import make
+from oocdm.envs.gym_env import WorldGym
+from oocdm.errors import OocdmError, suggest
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One environment of the paper's tables, with its sizes and the paper's settings."""
+
+    env: str
+    options: Mapping[str, Any]
+    counts: Mapping[str, int]  # numbers of objects, for the grounded graph
+    train_steps: int
+    paper_threshold: float
+    test_options: Mapping[str, Any] = field(default_factory=dict)  # where testing differs
+
+    def make(self, variant: str, ood: bool = False, test: bool = False) -> WorldGym:
+        """The environment; with `test` as the test data are drawn."""
+        options = {**self.options, **(self.test_options if test else {})}
+        return make(self.env, variant=variant, ood=ood, **options)
+
+
+def _block(num_blocks: int, noise: float = 0.0) -> Experiment:
+    return Experiment(
+        env="block",
+        options={"num_blocks": num_blocks, "noise": noise},
+        counts={"Block": num_blocks, "Total": 1},
+        train_steps=10_000,
+        paper_threshold=0.3,
+        test_options={"noise": 0.0},
+    )
+
+
+EXPERIMENTS = {
+    "block2": _block(2),
+    "block5": _block(5),
+    "block10": _block(10),
+    "block5-noisy": _block(5, noise=0.01),
+    "mouse": Experiment(
+        env="mouse",
+        options={"likelihood": "normal"},
+        counts={"Mouse": 1, "Food": 4, "Monster": 4, "Trap": 4},
+        train_steps=50_000,
+        paper_threshold=0.1,
+    ),
+}
+
+
+def experiment(name: str) -> Experiment:
+    """An experiment by its name.
+
+    >>> experiment("block5").train_steps
+    10000
+    """
+    if name not in EXPERIMENTS:
+        raise OocdmError(f"Unknown experiment `{name}`. {suggest(name, EXPERIMENTS)}")
+    return EXPERIMENTS[name]

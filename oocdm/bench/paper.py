@@ -1,0 +1,152 @@
+"""The paper's tables: graph accuracy and AILL of every environment, method and seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oocdm.bench.cells import Experiment, experiment
+from oocdm.bench.machine import describe_machine
+from oocdm.data import Dataset, collect
+from oocdm.inference import evaluate
+from oocdm.training import FitResult, Progress, fit
+from oocdm.training.run import write_json
+
+TEST_STEPS = 100_000
+VARIANT = "released"  # the paper's tables were probably made with these numbers
+
+# Told which cell is running, and how far its fit is.
+CellProgress = Callable[[str, Progress], None]
+
+
+def run_paper(
+    envs: list[str],
+    methods: list[str],
+    seeds: list[int],
+    preset: str = "default",
+    results_folder: str | Path | None = None,
+    minutes: float | None = None,
+    progress: CellProgress | None = None,
+    variant: str = VARIANT,
+) -> dict[str, Any]:
+    """Run cells and return {"cells": [...], "summary": ...}.
+
+    With a results folder each finished cell is written there, and cells that are there already
+    are read instead of run again.
+    """
+    cells = []
+    for env in envs:
+        chosen = experiment(env)
+        for method in methods:
+            for seed in seeds:
+                name = f"{env}-{method}-{preset}-{variant}-seed{seed}"
+                path = None if results_folder is None else Path(results_folder) / f"{name}.json"
+                if path is not None and path.is_file():
+                    cells.append(json.loads(path.read_text()))
+                    continue
+                cell = _run_cell(
+                    env, chosen, method, seed, preset, variant, minutes, name, progress
+                )
+                if path is not None:
+                    write_json(path, cell)
+                cells.append(cell)
+    return {"cells": cells, "summary": _summarise(cells)}
+
+
+def _run_cell(
+    env: str,
+    chosen: Experiment,
+    method: str,
+    seed: int,
+    preset: str,
+    variant: str,
+    minutes: float | None,
+    name: str,
+    progress: CellProgress | None,
+) -> dict[str, Any]:
+    def tell(state: Progress) -> None:
+        if progress is not None:
+            progress(name, state)
+
+    world = chosen.make(variant)
+    data = collect(world, chosen.train_steps, seed=seed)
+    options: dict[str, Any] = {}
+    if preset == "paper" and method == "oocdm":
+        options["threshold"] = chosen.paper_threshold
+    seconds = None if minutes is None else 60 * minutes
+    result = fit(data, method, seed, preset=preset, callback=tell, max_seconds=seconds, **options)
+    cell = {
+        "env": env,
+        "method": method,
+        "preset": preset,
+        "variant": variant,
+        "seed": seed,
+        **_graph_figures(result, chosen, world.true_graph),
+        **_aill_figures(result, chosen, variant, data, seed),
+        "seconds": result.seconds,
+        "minutes_allowed": minutes,
+        "steps": _steps(result),
+        "command": f"oocdm bench paper --env {env} --method {method} --seeds {seed}"
+        + (f" --preset {preset}" if preset != "default" else "")
+        + (f" --minutes {minutes:g}" if minutes is not None else ""),
+        **describe_machine(),
+    }
+    return cell
+
+
+def _graph_figures(result: FitResult, chosen: Experiment, true: Any) -> dict[str, Any]:
+    testable = true.index.testable(chosen.counts)
+    wrong = (result.graph.mask != true.mask) & testable
+    names = [str(edge) for edge, is_wrong in zip(true.index.edges, wrong, strict=True) if is_wrong]
+    return {
+        "graph_accuracy": result.graph.compare(true, chosen.counts).accuracy,
+        "wrong_class_edges": names,
+        "testable_class_edges": int(testable.sum()),
+    }
+
+
+def _aill_figures(
+    result: FitResult, chosen: Experiment, variant: str, data: Dataset, seed: int
+) -> dict[str, Any]:
+    figures: dict[str, Any] = {"aill_train": evaluate(result, data).aill}
+    for kind, is_ood in (("id", False), ("ood", True)):
+        world = chosen.make(variant, ood=is_ood, test=True)
+        test = collect(world, TEST_STEPS, seed=10_000 * (1 + is_ood) + seed)
+        report = evaluate(result, test)
+        figures[f"aill_{kind}"] = report.aill
+        figures[f"fields_{kind}"] = {
+            name: field.log_likelihood for name, field in report.fields.items()
+        }
+    return figures
+
+
+def _steps(result: FitResult) -> dict[str, int]:
+    steps: dict[str, int] = {}
+    for entry in result.history:
+        steps[entry["phase"]] = entry["step"]
+    return steps
+
+
+def _summarise(cells: list[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and standard deviation over seeds of each environment, method and preset."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for cell in cells:
+        key = f"{cell['env']} {cell['method']} {cell['preset']}"
+        groups.setdefault(key, []).append(cell)
+    return {
+        key: {
+            name: {
+                "mean": float(np.mean([cell[name] for cell in group])),
+                "std": float(np.std([cell[name] for cell in group])),
+                "worst": float(
+                    (np.max if name == "seconds" else np.min)([cell[name] for cell in group])
+                ),
+            }
+            for name in ("graph_accuracy", "aill_train", "aill_id", "aill_ood", "seconds")
+        }
+        for key, group in groups.items()
+    }
