@@ -263,6 +263,9 @@ class ObjectClass:
 
     def __init_subclass__(cls) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
+        for name in own:
+            if hasattr(ObjectClass, name):  # a field called `targets` must not hide the method
+                delattr(cls, name)
         cls.fields = MappingProxyType({**cls.fields, **own})
 
     @classmethod
@@ -287,11 +290,11 @@ class Schema:
     def __init__(self, *classes: type[ObjectClass]) -> None:
         if not classes:
             raise SchemaError("Schema: expected at least one class, got none.")
+        for cls in classes:
+            _check_class(cls)
         names = [c.__name__ for c in classes]
         if len(set(names)) < len(names):
             raise SchemaError(f"Schema: class names must differ, got {names}.")
-        for cls in classes:
-            _check_class(cls)
         self.classes: Mapping[str, type[ObjectClass]] = MappingProxyType(
             dict(zip(names, classes, strict=True))
         )
@@ -333,12 +336,7 @@ class Schema:
         classes = data.get("classes")
         if not isinstance(classes, Mapping):
             raise SchemaError('Schema: expected a JSON object with the key "classes".')
-        return Schema(
-            *(
-                type(name, (ObjectClass,), {f: field_from_json(d) for f, d in fields.items()})
-                for name, fields in classes.items()
-            )
-        )
+        return Schema(*(_class_from_json(name, fields) for name, fields in classes.items()))
 
     def difference(self, other: Schema) -> str | None:
         """In words, the first thing in which another schema differs; None if they are equal."""
@@ -369,6 +367,12 @@ class Schema:
             )
             rows.append(f"{name}({fields})")
         return f"Schema({', '.join(rows)})"
+
+
+def _class_from_json(name: str, fields: Any) -> type[ObjectClass]:
+    if not isinstance(fields, Mapping) or not all(isinstance(d, Mapping) for d in fields.values()):
+        raise SchemaError(f"Class `{name}`: expected a JSON object a field, got {fields!r}.")
+    return type(name, (ObjectClass,), {f: field_from_json(d) for f, d in fields.items()})
 
 
 def _check_class(cls: type[ObjectClass]) -> None:

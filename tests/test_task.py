@@ -1,0 +1,67 @@
+"""Tasks: what they read, and how they are called."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+from oocdm import Boolean, ObjectClass, Real, Schema, SchemaError, Snapshot, Task
+
+
+class Mouse(ObjectClass):
+    hunger = Real()
+    alive = Boolean()
+    move = Real(action=True)
+
+
+SCHEMA = Schema(Mouse)
+
+
+def task(*reads: str) -> Task:
+    return Task(
+        reward=lambda before, after: (after["Mouse", "hunger"] - before["Mouse", "hunger"]).sum(1),
+        terminated=lambda after: after["Mouse", "hunger"].amax(1) > 9,
+        reads=list(reads),
+    )
+
+
+def test_what_a_task_reads_is_kept_as_a_tuple() -> None:
+    assert task("Mouse.hunger", "Mouse.alive").reads == ("Mouse.hunger", "Mouse.alive")
+
+
+def test_a_task_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        task().reads = ("Mouse.alive",)  # type: ignore[misc]
+
+
+def test_the_callables_take_batches_and_give_one_value_a_row() -> None:
+    before, after = (
+        Snapshot.of(SCHEMA, {"Mouse": {"hunger": hunger, "alive": torch.ones(2, 3).long()}})
+        for hunger in (torch.zeros(2, 3), torch.tensor([[1.0, 2, 3], [4, 5, 10]]))
+    )
+    chosen = task("Mouse.hunger")
+    assert chosen.reward(before, after).tolist() == [6.0, 19.0]
+    assert chosen.terminated(after).tolist() == [False, True]
+
+
+def test_check_accepts_state_and_action_fields() -> None:
+    task("Mouse.hunger", "Mouse.move").check(SCHEMA)
+    task().check(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Mose.hunger", "Unknown class `Mose`. Did you mean `Mouse`? Known: Mouse."),
+        (
+            "Mouse.hungry",
+            "Unknown field `Mouse.hungry`. Did you mean `hunger`? Known: hunger, alive, move.",
+        ),
+        ("Mouse", "Unknown field `Mouse.`. Known: hunger, alive, move."),
+    ],
+)
+def test_check_names_what_the_schema_does_not_have(name: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=f"^{re.escape(message)}$"):
+        task("Mouse.hunger", name).check(SCHEMA)
