@@ -127,7 +127,8 @@ class Predictions:
                 value = targets.values[c][:, :, i, : field.size]
                 if isinstance(field, Boolean):
                     value = (value + 1) / 2
-                code = (value - float(field.low or 0)).long()
+                # Unknown values hold 0, which need not be one of the field's.
+                code = (value - float(field.low or 0)).long().clamp(0, logits.shape[-1] - 1)
                 chosen = log_floored_softmax(logits).gather(-1, code.unsqueeze(-1))
                 columns[i] = chosen.squeeze(-1).sum(-1)
             score = torch.stack(columns, -1) if prediction.logits else score

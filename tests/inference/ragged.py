@@ -1,0 +1,100 @@
+"""Logs in which everything that may vary does: objects come and go, values are unknown."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from oocdm.data import Dataset
+from oocdm.models.fast import FastModel
+from oocdm.models.features import Featuriser
+from oocdm.models.network import AbstractWorldModel
+from oocdm.models.options import ModelOptions
+from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
+
+
+class Ant(ObjectClass):
+    x = Real()
+    place = Real(low=-2.0, high=2.0, shape=(2,))
+    level = Integer(2, 5)
+    cell = Integer(0, 3, shape=(2,))
+    steps = Integer()
+    heading = Categorical(["north", "south", "west"])
+    awake = Boolean()
+    alive = Boolean(likelihood="normal")
+    mass = Real(static=True)
+    push = Real(action=True)
+
+
+class Rock(ObjectClass):
+    """Nothing of a rock is predicted."""
+
+    size = Real(static=True)
+
+
+class Nest(ObjectClass):
+    food = Real(low=0.0)
+
+
+SCHEMA = Schema(Ant, Rock, Nest)
+
+
+def ragged(
+    schema: Schema = SCHEMA,
+    lengths: tuple[int, ...] = (6, 1, 9, 4, 8),
+    slots: int = 4,
+    seed: int = 0,
+    is_whole: bool = False,
+) -> Dataset:
+    """A random log; with `is_whole` all objects are always there and all values known."""
+    rng = np.random.default_rng(seed)
+    rows = sum(lengths)
+    episode = np.repeat(np.arange(len(lengths)), lengths)
+    step = np.concatenate([np.arange(n) for n in lengths])
+    if not is_whole:
+        step = np.where((episode == 2) & (step >= 5), step + 3, step)  # a gap: no transition
+    is_last = np.append(episode[1:] != episode[:-1], True)
+    values: dict[str, dict[str, np.ndarray]] = {}
+    present: dict[str, np.ndarray] = {}
+    observed: dict[str, dict[str, np.ndarray]] = {}
+    for c in schema.classes:
+        counts = rng.integers(1, slots + 1, size=len(lengths))[episode]
+        here = (np.arange(slots) < counts[:, None]) & (rng.random((rows, slots)) < 0.8)
+        present[c] = np.ones_like(here) if is_whole else here
+        values[c], observed[c] = {}, {}
+        for f, field in schema.fields(c).items():
+            known = present[c] & (is_whole | (rng.random((rows, slots)) < 0.8))
+            if field.action:
+                known &= ~is_last[:, None]
+            drawn = _draw(field, (len(lengths) if field.static else rows, slots), rng)
+            drawn = drawn[episode] if field.static else drawn
+            mask = known.reshape(*known.shape, *[1] * (drawn.ndim - 2))
+            values[c][f] = np.where(mask, drawn, 0).astype(field.dtype)
+            observed[c][f] = known
+    off = np.zeros(rows, dtype=bool)
+    outcome = np.zeros(rows, dtype=np.float32)
+    return Dataset(schema, values, present, observed, episode, step, outcome, off, off)
+
+
+def _draw(field: Field, leading: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    shape = (*leading, *field.shape)
+    if isinstance(field, Real):
+        return rng.normal(size=shape).clip(field.low, field.high)
+    low = -3 if field.low is None else int(field.low)
+    high = 9 if field.high is None else int(field.high)
+    return rng.integers(low, high + 1, size=shape)
+
+
+def random_model(
+    data: Dataset, preset: str = "default", seed: int = 0, dtype: torch.dtype = torch.float64
+) -> AbstractWorldModel:
+    """A model none of whose weights is zero, in units of the data."""
+    torch.manual_seed(seed)
+    model = FastModel(
+        data.schema, ModelOptions.preset(preset), Featuriser.measure(data.transitions())
+    )
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if not parameter.any():
+                parameter.normal_(std=0.2)
+    return model.to(dtype)
