@@ -1,0 +1,219 @@
+"""Speed of the fast implementation against the reference, in one process, as ratios."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from oocdm.bench.cells import experiment
+from oocdm.bench.machine import describe_machine
+from oocdm.data import Dataset, collect
+from oocdm.discovery import part_values
+from oocdm.envs import make
+from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.models.fast import FastModel
+from oocdm.models.features import Featuriser
+from oocdm.models.network import AbstractWorldModel
+from oocdm.models.options import ModelOptions
+from oocdm.models.prepared import Prepared, mean_scores
+from oocdm.models.reference import ReferenceModel
+from oocdm.training.allocator import keep_freed_memory
+from oocdm.training.run import write_json
+
+BATCH = 512
+RANDOM_GRAPHS = 32  # different random graphs a batch of the fast path
+DISCOVERY_STEPS = 10_000
+EDGE_PROBABILITY = 0.9
+GROWTH = (5, 10, 20, 50, 100, 200)
+
+Tell = Callable[[str], None]
+
+
+def run_speed(
+    envs: list[str] | None = None,
+    repeats: int = 5,
+    results_folder: str | Path | None = None,
+    progress: Tell | None = None,
+) -> dict[str, Any]:
+    """Measure training, discovery and prediction of both implementations, and growth.
+
+    Training scores each of 512 samples under a random graph, the full graph and the true graph
+    and takes one gradient; discovery scores all edges on 10,000 transitions; prediction decodes
+    512 samples under the true graph.
+    """
+    tell = progress or (lambda text: None)
+    keep_freed_memory()
+    rows = []
+    for env in envs or ["block5", "block10", "mouse"]:
+        for preset in ("paper", "default"):
+            tell(f"{env}, preset {preset}")
+            rows.append({"env": env, "preset": preset, **_compare(env, preset, repeats)})
+    tell("growth from 5 to 200 blocks")
+    results = {
+        "rows": rows,
+        "growth": [_grow(n, preset) for preset in ("paper", "default") for n in GROWTH],
+        "command": "oocdm bench speed",
+        "batch": BATCH,
+        "random_graphs": RANDOM_GRAPHS,
+        "repeats": repeats,
+        **describe_machine(),
+    }
+    if results_folder is not None:
+        write_json(Path(results_folder) / "speed.json", results)
+    return results
+
+
+def _compare(env: str, preset: str, repeats: int) -> dict[str, Any]:
+    chosen = experiment(env)
+    world = chosen.make("released")
+    assert world.true_graph is not None
+    data = collect(world, DISCOVERY_STEPS, seed=0)
+    fast, reference = _pair(data, preset)
+    batch = Prepared.of(fast, data, np.arange(BATCH))
+    everything = Prepared.of(fast, data)
+    graph = world.true_graph
+    figures: dict[str, Any] = {}
+    tasks: dict[str, tuple[Callable[[], Any], Callable[[], Any], int]] = {
+        "training": (
+            lambda: _train(fast, batch, graph, RANDOM_GRAPHS),
+            lambda: _train(reference, batch, graph, BATCH),
+            repeats,
+        ),
+        "prediction": (
+            lambda: _predict(fast, batch, graph),
+            lambda: _predict(reference, batch, graph),
+            repeats,
+        ),
+        "discovery": (
+            lambda: part_values(fast, everything, _full(fast), None, edges_only=True),
+            lambda: _discover_literally(reference, everything),
+            1,
+        ),
+    }
+    for name, (quick, literal, times) in tasks.items():
+        ours, ours_memory = _measure(quick, max(times, 3 if name == "discovery" else times))
+        theirs, theirs_memory = _measure(literal, times)
+        figures[name] = {
+            "fast_ms": 1e3 * ours,
+            "reference_ms": 1e3 * theirs,
+            "ratio": theirs / ours,
+            "fast_peak_mb": ours_memory,
+            "reference_peak_mb": theirs_memory,
+        }
+    return figures
+
+
+def _pair(data: Dataset, preset: str) -> tuple[FastModel, ReferenceModel]:
+    """Both implementations with equal weights."""
+    scales = Featuriser.measure(data.transitions())
+    options = ModelOptions.preset(preset)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        fast = FastModel(data.schema, options, scales)
+    reference = ReferenceModel(data.schema, options, scales)
+    reference.load_state_dict(fast.state_dict())
+    return fast, reference
+
+
+def _full(model: AbstractWorldModel) -> np.ndarray:
+    return np.ones(len(model.index) + len(model.paths), dtype=bool)
+
+
+def _train(model: AbstractWorldModel, batch: Prepared, graph: ClassGraph, num_graphs: int) -> None:
+    rng = np.random.default_rng(0)
+    schema = model.schema
+    graphs = [ClassGraph.random(schema, EDGE_PROBABILITY, rng) for _ in range(num_graphs)]
+    structures = [
+        model.structures(*graphs),
+        model.structures(ClassGraph.full(schema)),
+        model.structures(graph),
+    ]
+    model.zero_grad(set_to_none=True)
+    loss = torch.zeros(())
+    for predictions in model.decode_each(batch.inputs, structures):
+        loss = loss - mean_scores(predictions.log_prob(batch.targets), batch.targets).sum()
+    loss.backward()
+
+
+@torch.no_grad()
+def _predict(model: AbstractWorldModel, batch: Prepared, graph: ClassGraph) -> None:
+    model.decode(batch.inputs, model.structures(graph))
+
+
+@torch.no_grad()
+def _discover_literally(model: ReferenceModel, data: Prepared) -> None:
+    """Algorithm 1 as written: one evaluation of one target's predictor for each edge."""
+    index = EdgeIndex.of(model.schema)
+    full = ClassGraph.full(model.schema)
+    for c in model.schema.classes:
+        for v in model.schema.targets(c):
+            edges = [index.edges[i] for i in index.of_target(c, v)]
+            for graph in [full, *(full.without(edge) for edge in edges)]:
+                for chunk in data.chunks(BATCH):
+                    model.decode_target(chunk.inputs, model.structures(graph), c, v)
+
+
+def _measure(work: Callable[[], Any], repeats: int) -> tuple[float, float | None]:
+    """Median seconds, after one warm-up if repeated, and peak memory above the start in MB."""
+    if repeats > 1:
+        work()
+    before = _reset_peak()
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    after = _peak()
+    memory = None if before is None or after is None else max(after - before, 0.0)
+    return float(np.median(seconds)), memory
+
+
+def _peak() -> float | None:
+    """Peak resident memory of this process in MB, where the system tells."""
+    return _status("VmHWM")
+
+
+def _reset_peak() -> float | None:
+    """Start a new peak; resident memory now, in MB."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return None
+    return _status("VmRSS")
+
+
+def _status(name: str) -> float | None:
+    path = Path("/proc/self/status")
+    if not path.is_file():
+        return None
+    for line in path.read_text().splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) / 1024
+    return None
+
+
+def _grow(num_blocks: int, preset: str) -> dict[str, Any]:
+    """Milliseconds a sample of the fast path as blocks grow."""
+    world = make("block", num_blocks=num_blocks, variant="released")
+    assert world.true_graph is not None
+    batch_size = max(32, BATCH * 5 // num_blocks // 32 * 32)
+    data = collect(world, batch_size, seed=0)
+    fast, _ = _pair(data, preset)
+    batch = Prepared.of(fast, data)
+    graph = world.true_graph
+    training, _ = _measure(lambda: _train(fast, batch, graph, RANDOM_GRAPHS), 3)
+    prediction, _ = _measure(lambda: _predict(fast, batch, graph), 3)
+    discovery, _ = _measure(lambda: part_values(fast, batch, _full(fast), None, edges_only=True), 3)
+    return {
+        "blocks": num_blocks,
+        "preset": preset,
+        "batch": batch_size,
+        "training_ms_a_sample": 1e3 * training / batch_size,
+        "prediction_ms_a_sample": 1e3 * prediction / batch_size,
+        "discovery_ms_a_sample": 1e3 * discovery / batch_size,
+    }
