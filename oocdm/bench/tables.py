@@ -1,0 +1,119 @@
+"""Benchmark results as the tables of the docs: `python -m oocdm.bench.tables`.
+
+Reads `benchmarks/results/` and writes the tables between the markers of `docs/benchmarks.md`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+# What the paper reports for OOCDM: mean over five seeds (graph accuracy in percent, AILL).
+PAPER = {
+    "block2": {"graph_accuracy": 99.7, "aill_train": 22.4, "aill_id": 22.2, "aill_ood": 21.3},
+    "block5": {"graph_accuracy": 100.0, "aill_train": 19.6, "aill_id": 19.5, "aill_ood": 13.5},
+    "block10": {"graph_accuracy": 100.0, "aill_train": 21.2, "aill_id": 21.1, "aill_ood": 15.6},
+    "mouse": {"graph_accuracy": 100.0, "aill_train": 32.2, "aill_id": 26.8, "aill_ood": 11.2},
+}
+
+
+def main(root: Path = Path()) -> None:
+    """Write the tables into the docs page."""
+    results = root / "benchmarks" / "results"
+    page = root / "docs" / "benchmarks.md"
+    text = page.read_text()
+    text = _put(text, "paper", paper_table(results / "paper"))
+    if (results / "speed.json").is_file():
+        speed = json.loads((results / "speed.json").read_text())
+        text = _put(text, "speed", speed_table(speed))
+        text = _put(text, "growth", growth_table(speed))
+    page.write_text(text)
+
+
+def paper_table(folder: Path) -> str:
+    """One row a cell, the paper's figures in brackets."""
+    cells = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    cells.sort(key=lambda c: (c["preset"] != "default", list(PAPER).index(c["env"]), c["seed"]))
+    header = [
+        "environment", "preset", "seed", "graph accuracy", "wrong edges", "AILL train",
+        "AILL i.d.", "AILL o.o.d.", "minutes", "steps", "threads", "date",
+    ]  # fmt: skip
+    rows = []
+    for cell in cells:
+        paper = PAPER[cell["env"]]
+        rows.append(
+            [
+                cell["env"],
+                cell["preset"],
+                str(cell["seed"]),
+                f"{100 * cell['graph_accuracy']:.2f} % ({paper['graph_accuracy']} %)",
+                str(len(cell["wrong_class_edges"])),
+                *(
+                    f"{_short(cell[name])} ({paper[name]})"
+                    for name in ("aill_train", "aill_id", "aill_ood")
+                ),
+                f"{cell['seconds'] / 60:.1f}",
+                " + ".join(f"{n:,}" for n in cell["steps"].values()),
+                str(cell["threads"]),
+                cell["date"],
+            ]
+        )
+    return _markdown(header, rows)
+
+
+def speed_table(speed: dict[str, Any]) -> str:
+    """Milliseconds of both implementations, and the ratio."""
+    rows = []
+    for row in speed["rows"]:
+        for task in ("training", "discovery", "prediction"):
+            figures = row[task]
+            memory = figures["fast_peak_mb"]
+            rows.append(
+                [
+                    row["env"],
+                    row["preset"],
+                    task,
+                    f"{figures['fast_ms']:,.1f}",
+                    f"{figures['reference_ms']:,.1f}",
+                    f"{figures['ratio']:.1f}x",
+                    "-" if memory is None else f"{memory:,.0f}",
+                ]
+            )
+    header = ["environment", "preset", "task", "fast ms", "reference ms", "ratio", "fast peak MB"]
+    return _markdown(header, rows)
+
+
+def growth_table(speed: dict[str, Any]) -> str:
+    """Milliseconds a sample as blocks grow."""
+    names = ("training", "prediction", "discovery")
+    rows = [
+        [
+            str(row["blocks"]),
+            row["preset"],
+            *(f"{row[f'{name}_ms_a_sample']:.3f}" for name in names),
+        ]
+        for row in speed["growth"]
+    ]
+    return _markdown(["blocks", "preset", *(f"{name} ms a sample" for name in names)], rows)
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}" if abs(value) < 1e4 else f"{value:.1e}"
+
+
+def _markdown(header: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _put(text: str, name: str, table: str) -> str:
+    start, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, rest = text.partition(start)
+    _, _, after = rest.partition(end)
+    return f"{before}{start}\n{table}\n{end}{after}"
+
+
+if __name__ == "__main__":
+    main()
