@@ -1,187 +1,19 @@
-"""Causal graphs over a schema: class-level (OOCG) and grounded to single variables.
-
-All possible class-level edges of a schema stand in one fixed order (`EdgeIndex`), so a
-graph is a row of booleans, a batch of graphs is a matrix, and "all but one edge" is a
-matrix of ones less its diagonal.
-"""
+"""Causal graphs at class level (OOCG): which fields of which classes cause which."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oocdm.errors import GraphError, suggest
+from oocdm.errors import GraphError
+from oocdm.graph.edges import Edge, EdgeIndex
+from oocdm.graph.variables import GraphComparison, VariableGraph, compare_masks
 from oocdm.schema import Schema
 
 if TYPE_CHECKING:
     import networkx
-
-
-@dataclass(frozen=True)
-class Edge:
-    """One class-level causality: local (within an object) or global (from other objects).
-
-    >>> str(Edge("Block", "s1", "Block", "s2", is_local=True))
-    'Block.s2 <- self.s1'
-    >>> str(Edge("Block", "s1", "Total", "s1", is_local=False))
-    'Total.s1 <- Block[*].s1'
-    """
-
-    source_class: str
-    source_field: str
-    target_class: str
-    target_field: str
-    is_local: bool
-
-    @property
-    def source(self) -> str:
-        """The source as it is printed: `self.s1` or `Block[*].s1`."""
-        owner = "self" if self.is_local else f"{self.source_class}[*]"
-        return f"{owner}.{self.source_field}"
-
-    @property
-    def target(self) -> str:
-        """The target as it is printed: `Block.s2`."""
-        return f"{self.target_class}.{self.target_field}"
-
-    def __str__(self) -> str:
-        return f"{self.target} <- {self.source}"
-
-
-class EdgeIndex:
-    """All possible class-level edges of a schema, in a fixed order.
-
-    For each target class there is one local block (own fields by targets), then one global
-    block for each source class (its fields by targets).
-
-    >>> from oocdm.schema import ObjectClass, Real
-    >>> class Ball(ObjectClass):
-    ...     x = Real()
-    >>> [str(edge) for edge in EdgeIndex.of(Schema(Ball)).edges]
-    ['Ball.x <- self.x', 'Ball.x <- Ball[*].x']
-    """
-
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
-        edges: list[Edge] = []
-        self._local: dict[str, tuple[int, int, int]] = {}
-        self._global: dict[tuple[str, str], tuple[int, int, int]] = {}
-        for target_class in schema.classes:
-            targets = schema.targets(target_class)
-            sources: list[tuple[str, bool]] = [(target_class, True)]
-            sources += [(name, False) for name in schema.classes]
-            for source_class, is_local in sources:
-                fields = schema.fields(source_class)
-                block = (len(edges), len(fields), len(targets))
-                if is_local:
-                    self._local[target_class] = block
-                else:
-                    self._global[source_class, target_class] = block
-                edges += [
-                    Edge(source_class, u, target_class, v, is_local)
-                    for u in fields
-                    for v in targets
-                ]
-        self.edges: tuple[Edge, ...] = tuple(edges)
-        self.position: Mapping[Edge, int] = {edge: i for i, edge in enumerate(edges)}
-
-    @staticmethod
-    @lru_cache(maxsize=64)
-    def of(schema: Schema) -> EdgeIndex:
-        """The index of a schema, made once."""
-        return EdgeIndex(schema)
-
-    def __len__(self) -> int:
-        return len(self.edges)
-
-    def local_block(self, mask: Any, class_name: str) -> Any:
-        """The local part of a mask for one class: (..., own fields, targets).
-
-        Works on NumPy arrays and tensors alike, with any leading axes.
-        """
-        start, rows, columns = self._local[class_name]
-        return mask[..., start : start + rows * columns].reshape(*mask.shape[:-1], rows, columns)
-
-    def global_block(self, mask: Any, source_class: str, target_class: str) -> Any:
-        """The global part of a mask for a pair of classes: (..., source's fields, targets)."""
-        start, rows, columns = self._global[source_class, target_class]
-        return mask[..., start : start + rows * columns].reshape(*mask.shape[:-1], rows, columns)
-
-    def of_target(self, class_name: str, field_name: str) -> np.ndarray:
-        """Positions of all edges that end in one target field."""
-        self.schema.field(class_name, field_name)
-        wanted = (class_name, field_name)
-        return np.array(
-            [i for i, e in enumerate(self.edges) if (e.target_class, e.target_field) == wanted]
-        )
-
-    def testable(self, max_counts: Mapping[str, int]) -> np.ndarray:
-        """Which edges can occur at all when a class never has more than `max_counts` objects.
-
-        A global edge from a class to itself needs two objects of it; any edge needs one object
-        at both ends.
-        """
-        need = [2 if not e.is_local and e.source_class == e.target_class else 1 for e in self.edges]
-        return np.array(
-            [
-                max_counts[e.source_class] >= n and max_counts[e.target_class] >= n
-                for e, n in zip(self.edges, need, strict=True)
-            ]
-        )
-
-
-@dataclass(frozen=True)
-class GraphComparison:
-    """How a graph differs from the true one.
-
-    >>> GraphComparison(missing=1, extra=0, true_edges=4, possible=16).accuracy
-    0.9375
-    """
-
-    missing: int
-    extra: int
-    true_edges: int
-    possible: int
-
-    @property
-    def shd(self) -> int:
-        """Structural Hamming distance: wrong edges."""
-        return self.missing + self.extra
-
-    @property
-    def accuracy(self) -> float:
-        """1 - SHD / number of possible edges."""
-        return 1.0 - self.shd / self.possible if self.possible else 1.0
-
-    @property
-    def precision(self) -> float:
-        """Share of the found edges that are true (1 if none was found)."""
-        found = self.true_edges - self.missing + self.extra
-        return (self.true_edges - self.missing) / found if found else 1.0
-
-    @property
-    def recall(self) -> float:
-        """Share of the true edges that were found (1 if there is none)."""
-        return (self.true_edges - self.missing) / self.true_edges if self.true_edges else 1.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        total = self.precision + self.recall
-        return 2 * self.precision * self.recall / total if total else 0.0
-
-
-def _compare(found: np.ndarray, true: np.ndarray) -> GraphComparison:
-    return GraphComparison(
-        missing=int((true & ~found).sum()),
-        extra=int((found & ~true).sum()),
-        true_edges=int(true.sum()),
-        possible=int(true.size),
-    )
 
 
 class ClassGraph:
@@ -313,8 +145,8 @@ class ClassGraph:
                 f"{self.schema.difference(true.schema)}."
             )
         if counts is not None:
-            return _compare(self.ground(counts).matrix, true.ground(counts).matrix)
-        return _compare(self.mask, true.mask)
+            return compare_masks(self.ground(counts).matrix, true.ground(counts).matrix)
+        return compare_masks(self.mask, true.mask)
 
     def ground(self, counts: Mapping[str, int]) -> VariableGraph:
         """The graph over single variables for given numbers of objects."""
@@ -382,32 +214,6 @@ class ClassGraph:
         for edge in self.edges():
             owner = edge.source_class if edge.is_local else f"{edge.source_class}[*]"
             yield f"{owner}.{edge.source_field}", f"{edge.target}'", edge
-
-
-@dataclass(frozen=True)
-class VariableGraph:
-    """A causal graph over single variables, such as `Block[0].s1` to `Total[0].s1`.
-
-    >>> VariableGraph(("Ball[0].x",), ("Ball[0].x",), np.array([[True]])).matrix.sum()
-    np.int64(1)
-    """
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    matrix: np.ndarray  # (inputs, outputs)
-
-    def parents(self, output: str) -> list[str]:
-        """Names of the variables that cause one output."""
-        if output not in self.outputs:
-            raise GraphError(f"Unknown variable `{output}`. {suggest(output, self.outputs)}")
-        column = self.matrix[:, self.outputs.index(output)]
-        return [name for name, is_in in zip(self.inputs, column, strict=True) if is_in]
-
-    def compare(self, true: VariableGraph) -> GraphComparison:
-        """Compare with the true graph over the same variables."""
-        if (self.inputs, self.outputs) != (true.inputs, true.outputs):
-            raise GraphError("Cannot compare variable graphs over different variables.")
-        return _compare(self.matrix, true.matrix)
 
 
 def _variables(

@@ -1,0 +1,12 @@
+"""Causal graphs over a schema: class-level (OOCG) and grounded to single variables.
+
+All possible class-level edges of a schema stand in one fixed order (`EdgeIndex`), so a
+graph is a row of booleans, a batch of graphs is a matrix, and "all but one edge" is a
+matrix of ones less its diagonal.
+"""
+
+from oocdm.graph.classes import ClassGraph
+from oocdm.graph.edges import Edge, EdgeIndex
+from oocdm.graph.variables import GraphComparison, VariableGraph
+
+__all__ = ["ClassGraph", "Edge", "EdgeIndex", "GraphComparison", "VariableGraph"]
