@@ -32,10 +32,10 @@ class Schedule:
     of each field's change, which polishing lowers to `final_resolution`; 0 means no blur.
     """
 
-    iterations: int = 12
+    iterations: int = 10
     steps_per_iteration: int = 400
     polish_steps: int = 3000
-    patience: int = 4
+    patience: int = 3
     batch_size: int = 512
     polish_batch_size: int = 256
     optimiser: str = "eigen-adam"
@@ -43,7 +43,7 @@ class Schedule:
     final_learning_rate: float = 2e-4
     max_gradient_norm: float = 5.0
     resolution: float = 0.1
-    final_resolution: float = 0.01
+    final_resolution: float = 0.003
     held_out: float = 0.2
 
 

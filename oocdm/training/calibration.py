@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -9,41 +11,52 @@ from oocdm.graph import ClassGraph
 from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prepared import Prepared
 
-# Floors that are tried, in units of the spread of a field's change.
-FRACTIONS = 10.0 ** torch.linspace(-4, 0, 33)
+NUM_FLOORS = 33  # floors that are tried, from the finest resolution to the spread of the change
+SURPRISE = 3.0  # the imagined error, in units of the largest one seen
 CHUNK = 4096
 
 
 @torch.no_grad()
-def calibrate_sigma(model: AbstractWorldModel, graph: ClassGraph, data: Prepared) -> None:
+def calibrate_sigma(
+    model: AbstractWorldModel, graph: ClassGraph, data: Prepared, finest: float
+) -> None:
     """Set the floor of every predicted sigma to what explains held-out transitions best.
 
     A field without noise lets sigma shrink without end, and one surprise then costs more than
-    all else earned. To the held-out errors one imagined surprise is added, as large as the
-    field's usual change: with n transitions seen, nobody knows that a rarer one cannot come.
+    all else earned. To the held-out errors one imagined surprise is added, three times as large
+    as the largest error among them: with n transitions seen, nobody knows that a rarer one
+    cannot come. `finest` is the smallest floor, as a fraction of the spread of the change.
     """
+    fractions = 10.0 ** torch.linspace(math.log10(finest), 0.0, NUM_FLOORS)
     for c in model.predictors:
         model.head_scales(c).sigma_floor.zero_()
     structures = model.structures(graph)
     totals: dict[str, Tensor] = {}
-    counts: dict[str, Tensor] = {}
+    largest: dict[str, Tensor] = {}
+    usual: dict[str, Tensor] = {}  # sums of log sigma
+    counts: dict[str, Tensor | int] = {}
     for chunk in data.chunks(CHUNK):
         predictions = model.decode(chunk.inputs, structures)
         for c, prediction in predictions.classes.items():
             known = chunk.targets.known[c].unsqueeze(-1)
             error = torch.where(known, chunk.targets.values[c] - prediction.mean, 0.0)
-            floors = FRACTIONS.to(error).view(-1, 1, 1, 1, 1) * model.head_scales(c).change_sd
+            floors = fractions.to(error).view(-1, 1, 1, 1, 1) * model.head_scales(c).change_sd
             variance = prediction.sigma.square() + floors.square()
             score = -0.5 * (error.square() / variance + variance.log())
             total = torch.where(known, score, 0.0).sum((1, 2)).double()
             totals[c] = totals.get(c, torch.zeros_like(total)) + total
+            top = error.abs().amax((0, 1))
+            largest[c] = torch.maximum(largest.get(c, top), top)
+            logs = torch.where(known, prediction.sigma.log(), 0.0).sum((0, 1)).double()
+            usual[c] = usual.get(c, torch.zeros_like(logs)) + logs
             counts[c] = counts.get(c, 0) + known.sum((0, 1))
     for c, total in totals.items():
         scales = model.head_scales(c)
-        floors = FRACTIONS.to(scales.change_sd).view(-1, 1, 1) * scales.change_sd
-        tiny = torch.finfo(total.dtype).tiny
-        variance = (floors.square() + model.options.sigma_floor**2).double() + tiny
-        imagined = -0.5 * (scales.change_sd.square().double() / variance + variance.log())
+        floors = fractions.to(scales.change_sd).view(-1, 1, 1) * scales.change_sd
+        sigma = (usual[c] / torch.as_tensor(counts[c]).clamp(min=1)).exp()
+        variance = floors.square().double() + sigma.square()
+        surprise = (SURPRISE * largest[c]).square().double()
+        imagined = -0.5 * (surprise / variance + variance.log())
         best = (total + imagined).argmax(0)
-        chosen = FRACTIONS.to(scales.change_sd)[best] * scales.change_sd
+        chosen = fractions.to(scales.change_sd)[best] * scales.change_sd
         scales.sigma_floor.copy_(chosen)

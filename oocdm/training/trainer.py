@@ -184,7 +184,7 @@ class Trainer:
         position.rounds += 1
         self._record("polish", done + len(losses), losses)
         if position.rounds * POLISH_ROUND >= total or is_over():
-            calibrate_sigma(self.model, self.graph, self.held)
+            calibrate_sigma(self.model, self.graph, self.held, s.final_resolution)
             position.phase = "done"
 
     # ---------------------------------------------------------------- one step
