@@ -1,0 +1,244 @@
+"""Edge scores against their definition, one edge at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from oocdm.data import Dataset
+from oocdm.discovery import StructureParts, part_values, resolution_of, score_structures
+from oocdm.discovery import scores as scores_module
+from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.models.network import PATHS, AbstractWorldModel
+from oocdm.models.prediction import NormalField
+from oocdm.models.prepared import Prepared
+from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
+from tests.inference.ragged import ragged, random_model
+
+
+class Ant(ObjectClass):
+    x = Real()
+    cell = Integer(2, 4, shape=(2,))
+    alive = Boolean(likelihood="normal")
+    push = Real(action=True)
+
+
+class Rock(ObjectClass):
+    """Nothing of a rock is predicted."""
+
+    size = Real(static=True)
+
+
+class Nest(ObjectClass):
+    food = Real(low=0.0, shape=(2,))
+    kind = Categorical(3)
+
+
+SCHEMA = Schema(Ant, Rock, Nest)
+DATA = ragged(SCHEMA, lengths=(4, 3, 6))
+
+
+def targets_of(schema: Schema) -> list[tuple[str, str]]:
+    return [(c, v) for c in schema.classes for v in schema.targets(c)]
+
+
+# ---------------------------------------------------------------- the parts of a structure
+
+
+def test_every_part_belongs_to_exactly_one_target() -> None:
+    parts = StructureParts(SCHEMA)
+    index = EdgeIndex.of(SCHEMA)
+    assert parts.targets == targets_of(SCHEMA)
+    assert parts.width == len(index) + 3 * len(parts.targets)
+    assert sorted(np.concatenate(parts.columns).tolist()) == list(range(parts.width))
+    for (c, v), columns in zip(parts.targets, parts.columns, strict=True):
+        edges, paths = columns[: -len(PATHS)], columns[-len(PATHS) :]
+        assert {index.edges[i].target for i in edges} == {f"{c}.{v}"}
+        assert (paths >= len(index)).all()
+
+
+def test_columns_of_paths_are_those_that_the_model_reads() -> None:
+    model, parts = random_model(DATA), StructureParts(SCHEMA)
+    numbers = torch.arange(float(parts.width))[None]
+    expected = torch.cat([model.path_block(numbers, c).flatten(0, 1) for c in SCHEMA.classes])
+    for columns, row in zip(parts.columns, expected, strict=True):
+        assert columns[-len(PATHS) :].tolist() == row.tolist()
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**20), st.booleans())
+def test_toggled_turns_one_part_of_each_target(seed: int, edges_only: bool) -> None:
+    parts = StructureParts(SCHEMA)
+    structure = np.random.default_rng(seed).random(parts.width) < 0.5
+    before = structure.copy()
+    rows = parts.toggled(structure, edges_only)
+    assert np.array_equal(structure, before)
+    lengths = [len(c) - (len(PATHS) if edges_only else 0) for c in parts.columns]
+    assert rows.shape == (max(lengths), parts.width)
+    for i, row in enumerate(rows):
+        expected = [c[i] for c, n in zip(parts.columns, lengths, strict=True) if i < n]
+        assert np.flatnonzero(row != structure).tolist() == sorted(expected)
+
+
+# ---------------------------------------------------------------- values by their definition
+
+
+def mean_log_likelihood(
+    model: AbstractWorldModel, data: Dataset, structure: np.ndarray, c: str, v: str, blur: float
+) -> float:
+    """Of one target under one structure, over all known values, with densities from NumPy."""
+    row = torch.as_tensor(structure, dtype=model.dtype)[None]
+    transitions = data.transitions()
+    with torch.no_grad():
+        found = model.decode(model.inputs(transitions.before), row)[c, v]
+    known = transitions.known(c, v).numpy()
+    value = transitions.after[c, v].numpy()
+    if isinstance(found, NormalField):
+        if isinstance(found.field, Boolean):
+            value = 2 * value - 1
+        sd = model.head_scales(c).change_sd[SCHEMA.targets(c).index(v)][: found.field.size]
+        r = blur * sd.numpy().reshape(found.field.shape)
+        variance = found.sigma.numpy() ** 2 + r**2
+        error = (value - found.mean.numpy()) ** 2 + r**2
+        score = -0.5 * (error / variance + np.log(2 * np.pi * variance))
+    else:
+        code = np.where(
+            known.reshape(known.shape + (1,) * (value.ndim - 2)), value, found.field.low
+        )
+        table = found.log_probabilities.numpy()
+        score = np.take_along_axis(table, (code - found.field.low)[..., None], -1)[..., 0]
+    score = score.reshape(*known.shape, -1).sum(-1)
+    return float(score[known].sum() / known.sum())
+
+
+def one_at_a_time(
+    model: AbstractWorldModel, data: Dataset, structure: np.ndarray, blur: float = 0.0
+) -> np.ndarray:
+    """With each part and without it, all else as in the structure."""
+    parts = StructureParts(SCHEMA)
+    values = np.full(parts.width, np.nan)
+    for (c, v), columns in zip(parts.targets, parts.columns, strict=True):
+        as_it_is = mean_log_likelihood(model, data, structure, c, v, blur)
+        for column in columns:
+            other = structure.copy()
+            other[column] = not structure[column]
+            changed = mean_log_likelihood(model, data, other, c, v, blur)
+            values[column] = as_it_is - changed if structure[column] else changed - as_it_is
+    return values
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_from_the_full_graph_values_are_the_paper_s_cmi(preset: str) -> None:
+    """Equations for local and for global edges: log f(G_1) - log f(G_1 less the edge)."""
+    model = random_model(DATA, preset)
+    parts = StructureParts(SCHEMA)
+    full = np.ones(parts.width, dtype=bool)
+    values = part_values(model, Prepared.of(model, DATA), full, None)
+    np.testing.assert_allclose(values, one_at_a_time(model, DATA, full), atol=1e-9)
+    # The same as with graphs: all causalities, and all but one.
+    index = EdgeIndex.of(SCHEMA)
+    transitions = DATA.transitions()
+    targets = model.targets(transitions)
+    graph = ClassGraph.full(SCHEMA)
+    some = [e for e in index.edges if e.target in ("Nest.food", "Ant.cell")]
+    assert {e.is_local for e in some} == {True, False}
+    for edge in some:
+        ratios = []
+        for g in (graph, graph.without(edge)):
+            with torch.no_grad():
+                score = model(transitions.before, g).log_prob(targets)[edge.target_class]
+            ratios.append(score[..., SCHEMA.targets(edge.target_class).index(edge.target_field)])
+        column = SCHEMA.targets(edge.target_class).index(edge.target_field)
+        total = targets.known[edge.target_class][..., column].sum()
+        cmi = float((ratios[0] - ratios[1]).sum() / total)
+        assert values[index.position[edge]] == pytest.approx(cmi, abs=1e-9)
+
+
+@pytest.mark.parametrize(("seed", "blur"), [(0, 0.0), (1, 0.1)])
+def test_values_around_another_structure(seed: int, blur: float) -> None:
+    model = random_model(DATA, seed=seed)
+    structure = np.random.default_rng(seed).random(StructureParts(SCHEMA).width) < 0.6
+    resolution = resolution_of(model, blur) if blur else None
+    values = part_values(model, Prepared.of(model, DATA), structure, resolution)
+    np.testing.assert_allclose(values, one_at_a_time(model, DATA, structure, blur), atol=1e-9)
+    # They are not trivial: parts matter, present and absent ones.
+    assert (np.abs(values) > 1e-4)[structure].mean() > 0.3
+    assert (np.abs(values) > 1e-4)[~structure].mean() > 0.3
+
+
+def test_edges_only_leaves_paths_alone() -> None:
+    model = random_model(DATA)
+    prepared = Prepared.of(model, DATA)
+    full = np.ones(StructureParts(SCHEMA).width, dtype=bool)
+    both = part_values(model, prepared, full, None)
+    edges = part_values(model, prepared, full, None, edges_only=True)
+    num = len(model.index)
+    np.testing.assert_allclose(edges[:num], both[:num], rtol=1e-12)
+    assert not edges[num:].any() and both[num:].any()
+
+
+def test_scores_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks differ in how many values they know; the mean is over all values all the same."""
+    model = random_model(DATA)
+    prepared = Prepared.of(model, DATA)
+    rows = np.random.default_rng(0).random((3, StructureParts(SCHEMA).width)) < 0.5
+    whole = score_structures(model, prepared, rows, None)
+    assert whole.shape == (3, len(targets_of(SCHEMA)))
+    for chunk in (1, 2, 7):
+        monkeypatch.setattr(scores_module, "CHUNK", chunk)
+        parts = score_structures(model, prepared, rows, None)
+        np.testing.assert_allclose(parts, whole, rtol=1e-10)
+
+
+def test_an_edge_that_cannot_occur_adds_nothing() -> None:
+    """One nest has no other nest, so the edge between nests changes no prediction."""
+
+    class Nest(ObjectClass):
+        food = Real()
+        ants = Real()
+
+    schema = Schema(Nest)
+    data = ragged(schema, slots=1)
+    index = EdgeIndex.of(schema)
+    # The default network is told which edges there are, the paper's is not.
+    model = random_model(data, "paper")
+    full = np.ones(StructureParts(schema).width, dtype=bool)
+    values = part_values(model, Prepared.of(model, data), full, None)[: len(index)]
+    is_testable = index.testable(data.max_counts)
+    assert is_testable.tolist() == [e.is_local for e in index.edges]
+    np.testing.assert_allclose(values[~is_testable], 0, atol=1e-12)
+    assert (np.abs(values[is_testable]) > 1e-6).any()
+
+
+# ---------------------------------------------------------------- resolution
+
+
+def test_resolution_is_a_fraction_of_the_spread_of_the_change() -> None:
+    class Ball(ObjectClass):
+        moving = Real(shape=(2,))
+        still = Real()
+        constant = Integer(0, 100)
+
+    data = ragged(Schema(Ball), lengths=(4, 4, 4), is_whole=True)
+    values = {f: v.copy() for f, v in data.values["Ball"].items()}
+    values["still"][:] = values["still"][::4].repeat(4, axis=0)  # differs by episode only
+    values["constant"][:] = 7
+    data = Dataset(
+        data.schema,
+        {"Ball": values},
+        *(data.present, data.observed, data.episode, data.step),
+        *(data.reward, data.terminated, data.truncated),
+    )
+    blur: dict[str, Tensor] = resolution_of(random_model(data), 0.1)
+    starts = data.starts
+    change = values["moving"][starts + 1] - values["moving"][starts]
+    expected = 0.1 * change.reshape(-1, 2).std(axis=0, ddof=1)
+    np.testing.assert_allclose(blur["Ball"][0], expected, rtol=1e-5)
+    assert float(blur["Ball"][1, 0]) == pytest.approx(
+        0.1 * values["still"][starts].std(ddof=1), rel=1e-5
+    )
+    assert float(blur["Ball"][2, 0]) == pytest.approx(0.1)  # never varies: no spread to speak of
