@@ -1,0 +1,57 @@
+"""The paper benchmark on a very small cell."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from oocdm.bench import cells, paper
+from oocdm.errors import OocdmError
+
+
+@pytest.fixture
+def small_cell(monkeypatch):
+    small = replace(cells.EXPERIMENTS["block2"], train_steps=240)
+    monkeypatch.setitem(cells.EXPERIMENTS, "block2", small)
+    monkeypatch.setattr(paper, "TEST_STEPS", 120)
+
+
+def test_a_cell_holds_figures_and_where_they_come_from(small_cell, tmp_path):
+    told = []
+    results = paper.run_paper(
+        ["block2"],
+        ["oocdm"],
+        [3],
+        results_folder=tmp_path,
+        minutes=0.001,
+        progress=lambda name, state: told.append((name, state.phase)),
+    )
+    (cell,) = results["cells"]
+    assert 0 <= cell["graph_accuracy"] <= 1
+    assert cell["testable_class_edges"] == 68
+    assert {"aill_train", "aill_id", "aill_ood", "seconds", "processor", "date"} <= set(cell)
+    assert cell["command"].startswith("oocdm bench paper --env block2 --method oocdm --seeds 3")
+    assert told[0] == ("block2-oocdm-default-released-seed3", "learn")
+    assert set(results["summary"]) == {"block2 oocdm default"}
+
+
+def test_a_finished_cell_is_read_instead_of_run_again(small_cell, tmp_path):
+    arguments = (["block2"], ["oofull"], [0], "default", tmp_path, 0.001)
+    first = paper.run_paper(*arguments)
+    (path,) = tmp_path.glob("*.json")
+    marked = {**json.loads(path.read_text()), "graph_accuracy": 0.125}
+    path.write_text(json.dumps(marked))
+    again = paper.run_paper(*arguments)
+    assert again["cells"] == [marked]
+    assert first["cells"] != again["cells"]
+
+
+def test_noise_is_on_training_data_only():
+    noisy = cells.experiment("block5-noisy")
+    assert noisy.make("released").world.noise == pytest.approx(0.01)
+    assert noisy.make("released", test=True).world.noise == 0.0
+
+
+def test_an_unknown_experiment_gets_a_suggestion():
+    with pytest.raises(OocdmError, match="Did you mean `block5`"):
+        cells.experiment("blok5")
