@@ -68,10 +68,10 @@ class Oocdm(AbstractMethod):
     @staticmethod
     def preset(name: str, **options: Any) -> Oocdm:
         """The method with a preset's options: "default" or "paper"."""
-        model = ModelOptions.preset(name)
+        options = {"model": ModelOptions.preset(name), **options}
         if name == "paper":
             options = {"schedule": PAPER_SCHEDULE, **options}
-        return Oocdm(preset_name=name, model=model, **options)
+        return Oocdm(preset_name=name, **options)
 
     @property
     def is_paper(self) -> bool:

@@ -35,10 +35,10 @@ class Oofull(AbstractMethod):
     @staticmethod
     def preset(name: str, **options: Any) -> Oofull:
         """The method with a preset's options: "default" or "paper"."""
-        model = ModelOptions.preset(name)
+        options = {"model": ModelOptions.preset(name), **options}
         if name == "paper":
             options = {"schedule": PAPER_SCHEDULE, **options}
-        return Oofull(preset_name=name, model=model, **options)
+        return Oofull(preset_name=name, **options)
 
     def build(self, schema: Schema, scales: Scales) -> AbstractWorldModel:
         return FastModel(schema, self.model, scales)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from oocdm.errors import ModelError, suggest
@@ -21,7 +22,7 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     """
     if name not in METHODS:
         raise ModelError(f"Unknown method `{name}`. {suggest(name, METHODS)}")
-    known = METHODS[name].__dataclass_fields__
+    known = [f.name for f in fields(METHODS[name]) if f.name != "preset_name"]
     for option in options:
         if option not in known:
             raise ModelError(f"Method `{name}` has no option `{option}`. {suggest(option, known)}")
@@ -39,6 +40,11 @@ def method_from_json(data: dict[str, Any]) -> AbstractMethod:
     name = str(options.pop("name", ""))
     if name not in METHODS:
         raise ModelError(f"Unknown method `{name}`. {suggest(name, METHODS)}")
-    options["model"] = ModelOptions.from_json(options["model"])
-    options["schedule"] = Schedule(**options["schedule"])
-    return METHODS[name](**options)
+    try:
+        options["model"] = ModelOptions.from_json(options["model"])
+        options["schedule"] = Schedule(**options["schedule"])
+        return METHODS[name](**options)
+    except (KeyError, TypeError) as error:
+        raise ModelError(
+            f"Method `{name}`: settings that this version cannot read ({error})."
+        ) from None

@@ -1,0 +1,325 @@
+"""Methods: objectives, presets, options and their JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oocdm.discovery import StructureParts
+from oocdm.envs.block import SCHEMA, TRUE_GRAPH
+from oocdm.errors import ModelError
+from oocdm.graph import EdgeIndex
+from oocdm.methods import (
+    METHODS,
+    AbstractMethod,
+    Oocdm,
+    Oofull,
+    Schedule,
+    make_method,
+    method_from_json,
+)
+from oocdm.models.options import ModelOptions
+from oocdm.models.prepared import Prepared
+from tests.inference.ragged import ragged, random_model
+
+WIDTH = StructureParts(SCHEMA).width
+NUM_EDGES = len(EdgeIndex.of(SCHEMA))
+SEEDS = st.integers(0, 2**20)
+
+
+def fails(message: str) -> Any:
+    return pytest.raises(ModelError, match=f"^{re.escape(message)}$")
+
+
+def random_state(seed: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
+    """An estimate, what of it is free, and random numbers."""
+    rng = np.random.default_rng(seed)
+    return rng.random(WIDTH) < 0.5, rng.random(WIDTH) < 0.7, rng
+
+
+# ---------------------------------------------------------------- objectives
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(["default", "paper"]), SEEDS, st.integers(0, 3), st.integers(1, 40))
+def test_fixed_columns_never_change(
+    preset: str, seed: int, iteration: int, num_graphs: int
+) -> None:
+    estimate, free, rng = random_state(seed)
+    before = estimate.copy()
+    method = Oocdm.preset(preset, num_graphs=num_graphs)
+    terms = method.objective(estimate, free, iteration, rng)
+    for term in terms:
+        assert term.structures.dtype == bool and term.structures.shape[1:] == (WIDTH,)
+        assert len(term.structures) in (1, num_graphs)
+        assert (term.structures[:, ~free] == estimate[~free]).all()
+    assert np.array_equal(estimate, before)
+
+
+@settings(max_examples=20)
+@given(SEEDS, st.integers(0, 3))
+def test_the_paper_s_objective(seed: int, iteration: int) -> None:
+    """J = L(G_lambda) + alpha L(G_1) + beta L(estimate)."""
+    estimate, free, rng = random_state(seed)
+    method = Oocdm.preset("paper", alpha=0.5, beta=0.25)
+    drawn, full, now = method.objective(estimate, free, iteration, rng)
+    assert (drawn.weight, full.weight, now.weight) == (1.0, 0.5, 0.25)
+    assert np.array_equal(full.structures, np.where(free, True, estimate)[None])
+    assert np.array_equal(now.structures, estimate[None])
+    assert drawn.structures.shape == (32, WIDTH)
+    assert len(np.unique(drawn.structures[:, free], axis=0)) == 32
+
+
+def test_the_paper_s_numbers() -> None:
+    method = Oocdm.preset("paper")
+    assert (method.alpha, method.beta, method.edge_probability) == (1.0, 1.0, 0.9)
+    assert method.num_graphs >= 24
+    s = method.schedule
+    assert (s.optimiser, s.learning_rate, s.final_learning_rate) == ("adam", 1e-3, 1e-3)
+    assert (s.batch_size, s.max_gradient_norm) == (512, 0.5)
+    assert (s.resolution, s.held_out, s.polish_steps) == (0.0, 0.0, 0)
+    assert s.batch_size % method.num_graphs == 0  # each graph has as many samples
+    assert method.model == ModelOptions.preset("paper")
+    assert [t.weight for t in method.objective(*random_state(0)[:2], 0, random_state(0)[2])] == [
+        *(1.0, 1.0, 1.0)
+    ]
+
+
+def test_random_graphs_of_the_paper_have_nine_of_ten_edges() -> None:
+    estimate, free, rng = random_state(0)
+    method = Oocdm.preset("paper")
+    rows = np.concatenate(
+        [method.objective(estimate, free, 0, rng)[0].structures[:, free] for _ in range(50)]
+    )
+    assert rows.mean() == pytest.approx(0.9, abs=4 * np.sqrt(0.09 / rows.size))
+    # Each edge on its own, five standard errors.
+    assert np.abs(rows.mean(0) - 0.9).max() < 5 * np.sqrt(0.09 / len(rows))
+
+
+def test_default_objective_starts_with_any_structure() -> None:
+    estimate, _, rng = random_state(0)
+    free = np.ones(WIDTH, dtype=bool)
+    shares = []
+    for _ in range(40):
+        (term,) = Oocdm().objective(estimate, free, 0, rng)
+        assert term.weight == 1.0 and term.structures.shape == (32, WIDTH)
+        shares.append(term.structures.mean(1))
+    # The probability itself is uniform: sparse and dense structures are equally common.
+    counts, _ = np.histogram(np.concatenate(shares), bins=4, range=(0, 1))
+    assert np.abs(counts / counts.sum() - 0.25).max() < 0.06
+
+
+def test_default_objective_then_stays_near_the_estimate() -> None:
+    estimate, _, rng = random_state(0)
+    free = np.ones(WIDTH, dtype=bool)
+    distances = []
+    for _ in range(40):
+        (term,) = Oocdm().objective(estimate, free, 1, rng)
+        distance = (term.structures != estimate).mean(1)
+        assert (distance[24:] == 0).all()  # the last quarter is the estimate itself
+        distances.append(distance)
+    near = np.concatenate([d[8:24] for d in distances])
+    assert near.mean() == pytest.approx(0.1, abs=0.01)
+    wide = np.concatenate([d[:8] for d in distances])
+    assert wide.mean() > 0.4
+
+
+def test_few_graphs_still_divide_a_batch() -> None:
+    estimate, free, rng = random_state(0)
+    for num in (1, 2, 3, 5):
+        (term,) = Oocdm(num_graphs=num).objective(estimate, free, 2, rng)
+        assert len(term.structures) == num
+
+
+# ---------------------------------------------------------------- where training starts
+
+TESTABLE = EdgeIndex.of(SCHEMA).testable({"Block": 5, "Total": 1})
+
+
+@pytest.mark.parametrize(("preset", "has_free_paths"), [("default", True), ("paper", False)])
+def test_start_is_all_that_can_occur(preset: str, has_free_paths: bool) -> None:
+    start, free = Oocdm.preset(preset).start(SCHEMA, None, TESTABLE)
+    assert start.shape == free.shape == (WIDTH,)
+    assert np.array_equal(start[:NUM_EDGES], TESTABLE)
+    assert np.array_equal(free[:NUM_EDGES], TESTABLE)
+    assert start[NUM_EDGES:].all()
+    assert (free[NUM_EDGES:] == has_free_paths).all()
+
+
+@pytest.mark.parametrize("method", [Oocdm(), Oocdm.preset("paper"), Oofull()])
+def test_a_known_graph_is_not_free(method: AbstractMethod) -> None:
+    start, free = method.start(SCHEMA, TRUE_GRAPH.mask, TESTABLE)
+    assert np.array_equal(start[:NUM_EDGES], TRUE_GRAPH.mask)
+    assert not free[:NUM_EDGES].any()
+
+
+def test_oofull_keeps_the_full_graph() -> None:
+    method = Oofull()
+    start, free = method.start(SCHEMA, None, TESTABLE)
+    assert start.all() and not free.any()
+    (term,) = method.objective(start, free, 3, np.random.default_rng(0))
+    assert term.weight == 1.0 and np.array_equal(term.structures, start[None])
+    assert method.discover(None, None, start, free) is None  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- discovery rules
+
+
+def test_paper_discovers_by_leaving_out_of_the_full_graph() -> None:
+    data = ragged(lengths=(4, 3))
+    model = random_model(data, "paper")
+    prepared = Prepared.of(model, data)
+    testable = EdgeIndex.of(data.schema).testable(data.max_counts)
+    method = Oocdm.preset("paper", threshold=1e-3)
+    estimate, free = method.start(data.schema, None, testable)
+    found = method.discover(model, prepared, estimate, free)
+    assert found is not None
+    scores = np.nan_to_num(found.edge_scores, nan=-1)
+    assert np.array_equal(found.graph.mask, testable & (scores > 1e-3))
+    # It does not depend on the estimate, nor on its size.
+    again = method.discover(model, prepared, np.zeros_like(estimate), free)
+    assert again is not None and again.graph == found.graph
+    known = method.start(data.schema, found.graph.mask, testable)[1]
+    assert method.discover(model, prepared, estimate, known) is None
+
+
+def test_default_scores_at_most_so_many_transitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = ragged(lengths=(4, 3))
+    model = random_model(data)
+    seen = []
+
+    def discover(model: Any, scored: Prepared, *rest: Any) -> None:
+        seen.append((len(scored), rest))
+
+    monkeypatch.setattr("oocdm.methods.oocdm.discover_around", discover)
+    width = StructureParts(data.schema).width
+    estimate, free = np.ones(width, dtype=bool), np.ones(width, dtype=bool)
+    Oocdm(max_scored=3).discover(model, Prepared.of(model, data), estimate, free)
+    size, (start, is_free, thresholds, _) = seen[0]
+    assert size == 3 and start is estimate and is_free is free
+    num = len(model.index)
+    assert set(thresholds[:num]) == {Oocdm().threshold}
+    assert set(thresholds[num:]) == {Oocdm().path_threshold}
+
+
+# ---------------------------------------------------------------- presets, options, JSON
+
+
+def test_methods_by_name() -> None:
+    assert set(METHODS) == {"oocdm", "oofull"}
+    for name, kind in METHODS.items():
+        method = make_method(name)
+        assert isinstance(method, kind) and isinstance(method, AbstractMethod)
+        assert method.name == name
+        assert method == kind() == kind.preset("default")
+
+
+def test_options_reach_the_method() -> None:
+    method = make_method("oocdm", "paper", threshold=0.3, num_graphs=24)
+    assert isinstance(method, Oocdm)
+    assert (method.threshold, method.num_graphs, method.preset_name) == (0.3, 24, "paper")
+    quick = Schedule(iterations=2)
+    assert make_method("oofull", schedule=quick).schedule == quick
+    assert make_method("oocdm", "paper", schedule=quick).schedule == quick
+    small = ModelOptions(decoder_dim=8)
+    for name in METHODS:
+        assert make_method(name, model=small).model == small  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["oocdm", "oofull"])
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_json_round_trip(name: str, preset: str) -> None:
+    method = make_method(name, preset, schedule=Schedule(iterations=3, resolution=0.2))
+    back = method_from_json(json.loads(json.dumps(method.to_json(), allow_nan=False)))
+    assert back == method and type(back) is type(method)
+    assert back.schedule == method.schedule
+
+
+def test_json_round_trip_of_every_option() -> None:
+    method = Oocdm(
+        preset_name="paper",
+        model=ModelOptions(aggregators=("attention", "sum"), heads=4, enrich=False),
+        schedule=replace(Schedule(), patience=9, optimiser="adam"),
+        threshold=0.3,
+        path_threshold=0.4,
+        num_graphs=7,
+        flip_probability=0.2,
+        edge_probability=0.8,
+        alpha=2.0,
+        beta=3.0,
+        max_scored=11,
+    )
+    default = Oocdm()
+    assert all(getattr(method, name) != getattr(default, name) for name in vars(default))
+    assert method_from_json(json.loads(json.dumps(method.to_json()))) == method
+    assert set(method.to_json()) == {*asdict(method), "name"}
+
+
+def test_unknown_names() -> None:
+    with fails("Unknown method `oocmd`. Did you mean `oocdm`? Known: oocdm, oofull."):
+        make_method("oocmd")
+    with fails("Unknown method `mlp`. Known: oocdm, oofull."):
+        make_method("mlp")
+    with fails("Unknown preset `papr`. Did you mean `paper`? Known: default, paper."):
+        make_method("oocdm", "papr")
+    with fails(
+        "Method `oofull` has no option `shedule`. Did you mean `schedule`? Known: model, schedule."
+    ):
+        make_method("oofull", shedule=Schedule())
+    with pytest.raises(
+        ModelError, match=r"^Method `oocdm` has no option `treshold`\. Did you mean `threshold`\?"
+    ):
+        make_method("oocdm", treshold=0.3)
+
+
+def test_errors_of_json() -> None:
+    good = Oocdm().to_json()
+    with fails("Unknown method `oocd`. Did you mean `oocdm`? Known: oocdm, oofull."):
+        method_from_json({**good, "name": "oocd"})
+    with fails("Unknown method ``. Known: oocdm, oofull."):
+        method_from_json({})
+    with pytest.raises(ModelError, match=r"^Unknown model option `hads`\. Did you mean `heads`\?"):
+        method_from_json({**good, "model": {"hads": 2}})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"treshold": 0.3},
+        {"schedule": {"iteration": 3}},
+        {"schedule": None},
+        {"model": None},
+        {"model": {"heads": "two"}},
+    ],
+    ids=str,
+)
+def test_malformed_json(change: dict[str, Any]) -> None:
+    with pytest.raises(
+        ModelError, match=r"^Method `oocdm`: settings that this version cannot read"
+    ):
+        method_from_json({**Oocdm().to_json(), **change})
+
+
+@pytest.mark.parametrize("missing", ["model", "schedule"])
+def test_incomplete_json(missing: str) -> None:
+    settings = {k: v for k, v in Oocdm().to_json().items() if k != missing}
+    with fails(f"Method `oocdm`: settings that this version cannot read ('{missing}')."):
+        method_from_json(settings)
+
+
+@pytest.mark.parametrize("option", ["preset_name", "is_paper", "start"])
+def test_what_is_not_an_option(option: str) -> None:
+    with pytest.raises(ModelError, match=f"^Method `oocdm` has no option `{option}`"):
+        make_method("oocdm", **{option: "paper"})
+
+
+def test_methods_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Oocdm().threshold = 0.3  # type: ignore[misc]
