@@ -1,0 +1,234 @@
+"""Random schemas, worlds, graphs, options and models."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.models.features import Featuriser
+from oocdm.models.network import AbstractWorldModel, Structures
+from oocdm.models.options import ModelOptions
+from oocdm.models.prediction import NormalField, Predictions
+from oocdm.models.scales import Scales
+from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
+
+# All kinds, bounds, shapes and likelihoods; 0 is not in the domain of all of them.
+FIELDS: tuple[Callable[..., Field], ...] = (
+    Real,
+    lambda **role: Real(low=0.0, **role),
+    lambda **role: Real(high=1.0, **role),
+    lambda **role: Real(low=-1.0, high=1.5, shape=(2,), **role),
+    lambda **role: Real(shape=(3,), **role),
+    lambda **role: Integer(0, 3, **role),
+    lambda **role: Integer(2, 4, **role),
+    lambda **role: Integer(-2, 1, shape=(2,), **role),
+    lambda **role: Integer(0, 7, shape=(2,), likelihood="normal", **role),
+    lambda **role: Integer(0, 100, **role),
+    lambda **role: Integer(**role),
+    lambda **role: Categorical(3, **role),
+    Boolean,
+    lambda **role: Boolean(likelihood="normal", **role),
+)
+ROLES = ({}, {}, {}, {"action": True}, {"static": True})
+
+SMALL = {"encoding_dim": 3, "local_dim": 4, "message_dim": 3, "decoder_dim": 4}
+MIXED = ModelOptions(aggregators=("attention", "sum"), **SMALL)
+PRESETS = (ModelOptions.preset("default"), ModelOptions.preset("paper"))
+
+Model = TypeVar("Model", bound=AbstractWorldModel)
+
+
+@st.composite
+def schemas(draw: st.DrawFn) -> Schema:
+    """One to three classes of one to four fields; classes share names of fields."""
+    classes = []
+    for name in "ABC"[: draw(st.integers(1, 3))]:
+        fields = {
+            f: draw(st.sampled_from(FIELDS))(**draw(st.sampled_from(ROLES)))
+            for f in "uvwx"[: draw(st.integers(1, 4))]
+        }
+        if name == "A":
+            fields["u"] = draw(st.sampled_from(FIELDS))()
+        classes.append(type(name, (ObjectClass,), fields))
+    return Schema(*classes)
+
+
+def options() -> st.SearchStrategy[ModelOptions]:
+    """The presets, attention and sums together, and anything else."""
+    switches = {
+        name: st.booleans()
+        for name in (
+            *("enrich", "predict_change", "linear_path", "structure_aware"),
+            *("normalise", "clamp_means", "skip_unrelated"),
+        )
+    }
+    aggregators = st.sampled_from([("attention",), ("sum",), ("attention", "sum")])
+    anything = st.builds(
+        lambda **o: ModelOptions(**SMALL, **o), aggregators=aggregators, **switches
+    )
+    return st.one_of(st.sampled_from([*PRESETS, MIXED]), anything)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A world, the scales of another sample of it, and what models of it are made of."""
+
+    transitions: Transitions
+    scales: Scales
+    options: ModelOptions
+    seed: int
+
+    @property
+    def schema(self) -> Schema:
+        return self.transitions.schema
+
+    @property
+    def before(self) -> Snapshot:
+        return self.transitions.before
+
+    def model(self, kind: type[Model], dtype: torch.dtype = torch.float64) -> Model:
+        """A model whose weights are all random; the same ones for every kind of model."""
+        torch.manual_seed(self.seed)
+        model = kind(self.schema, self.options, self.scales).to(dtype)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if not parameter.any():
+                    parameter.normal_(std=0.3)
+            for name, buffer in model.named_buffers():
+                if name == "paths":
+                    buffer.bernoulli_(0.7)
+                if name.endswith("sigma_floor"):
+                    buffer.uniform_(0.0, 0.1)
+        return model
+
+    def structures(self, model: AbstractWorldModel, num: int) -> Structures:
+        """Random edges and paths; some pairs of classes have no edge at all."""
+        rng = np.random.default_rng(self.seed)
+        width = len(model.index) + len(model.paths)
+        rows = torch.as_tensor(rng.random((num, width)) < rng.choice([0.3, 0.8, 1.0], (num, 1)))
+        rows = rows.to(model.dtype)
+        for k in self.schema.classes:
+            for c in self.schema.classes:
+                # Blocks are views of the rows.
+                model.index.global_block(rows, k, c)[rng.random(num) < 0.4] = 0
+        return rows
+
+    def rng(self) -> np.random.Generator:
+        """Random numbers for what the test itself draws."""
+        return np.random.default_rng(self.seed + 1)
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn,
+    options: st.SearchStrategy[ModelOptions] = options(),  # noqa: B008
+    min_count: int = 0,
+    batch_size: int = 6,
+) -> Case:
+    """Worlds of zero to four objects a class, with padding and unknown values."""
+    schema = draw(schemas())
+    counts = {c: draw(st.integers(min_count, 4)) for c in schema.classes}
+    seed = draw(st.integers(0, 2**20))
+    rng = np.random.default_rng(seed)
+    measured = random_transitions(schema, dict.fromkeys(schema.classes, 3), 20, rng)
+    transitions = random_transitions(schema, counts, batch_size, rng)
+    with warnings.catch_warnings():
+        # Where no class has a numeric field (see test_scales.py).
+        warnings.filterwarnings("ignore", "std")
+        scales = Featuriser.measure(measured)
+    return Case(transitions, scales, draw(options), seed)
+
+
+def random_values(field: Field, leading: tuple[int, ...], rng: np.random.Generator) -> Tensor:
+    """Values of a field's domain, (*leading, *shape)."""
+    shape = (*leading, *field.shape)
+    if isinstance(field, Real):
+        return torch.as_tensor(rng.normal(size=shape).clip(field.low, field.high))
+    low = -3 if field.low is None else int(field.low)
+    high = 3 if field.high is None else int(field.high)
+    return torch.as_tensor(rng.integers(low, high + 1, size=shape))
+
+
+def random_snapshot(
+    schema: Schema, counts: dict[str, int], batch_size: int, rng: np.random.Generator
+) -> Snapshot:
+    """Objects, three quarters of them present and four fifths of their values known."""
+    values: dict[str, dict[str, Tensor]] = {}
+    present: dict[str, Tensor] = {}
+    observed: dict[str, dict[str, Tensor]] = {}
+    for c, num in counts.items():
+        leading = (batch_size, num)
+        present[c] = torch.as_tensor(rng.random(leading) < 0.75)
+        values[c], observed[c] = {}, {}
+        for f, field in schema.fields(c).items():
+            observed[c][f] = present[c] & torch.as_tensor(rng.random(leading) < 0.8)
+            values[c][f] = blank(random_values(field, leading, rng), observed[c][f])
+    return Snapshot(schema, values, present, observed)
+
+
+def blank(values: Tensor, observed: Tensor) -> Tensor:
+    """Values with 0 where they are unknown, as snapshots hold them."""
+    mask = observed.reshape(*observed.shape, *[1] * (values.ndim - observed.ndim))
+    return torch.where(mask, values, torch.zeros_like(values))
+
+
+def random_transitions(
+    schema: Schema, counts: dict[str, int], batch_size: int, rng: np.random.Generator
+) -> Transitions:
+    """Two unrelated snapshots; the second has no actions."""
+    before, after = (random_snapshot(schema, counts, batch_size, rng) for _ in range(2))
+    roles = {(c, f): field.role for c in counts for f, field in schema.fields(c).items()}
+
+    def without_actions(per_field: Any) -> dict[str, dict[str, Tensor]]:
+        return {
+            c: {f: t for f, t in fields.items() if roles[c, f] != "action"}
+            for c, fields in per_field.items()
+        }
+
+    values, observed = without_actions(after.values), without_actions(after.observed)
+    return Transitions(before, replace(after, values=values, observed=observed))
+
+
+def map_class(snapshot: Snapshot, class_name: str, change: Callable[[Tensor], Tensor]) -> Snapshot:
+    """The snapshot with every tensor of one class replaced."""
+
+    def of_class(per_field: Any) -> dict[str, dict[str, Tensor]]:
+        own = {f: change(t) for f, t in per_field[class_name].items()}
+        return {**per_field, class_name: own}
+
+    present = {**snapshot.present, class_name: change(snapshot.present[class_name])}
+    values, observed = of_class(snapshot.values), of_class(snapshot.observed)
+    return replace(snapshot, values=values, present=present, observed=observed)
+
+
+def parameters_of(predictions: Predictions) -> Iterator[tuple[str, str, list[Tensor]]]:
+    """Class, target and its distribution's parameters, (batch, object, ...) each."""
+    for c in predictions.classes:
+        for v in predictions.schema.targets(c):
+            found = predictions[c, v]
+            if isinstance(found, NormalField):
+                yield c, v, [found.mean, found.sigma]
+            else:
+                yield c, v, [found.log_probabilities]
+
+
+def targets_of(schema: Schema) -> list[tuple[str, str]]:
+    """All classes and targets."""
+    return [(c, v) for c in schema.classes for v in schema.targets(c)]
+
+
+def assert_near(a: Predictions, b: Predictions, tolerance: float = 1e-9) -> None:
+    """All parameters of all distributions agree."""
+    for (c, v, ours), (_, _, theirs) in zip(parameters_of(a), parameters_of(b), strict=True):
+        for x, y in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(
+                x, y, rtol=tolerance, atol=tolerance, msg=lambda m, c=c, v=v: f"{c}.{v}: {m}"
+            )

@@ -1,0 +1,171 @@
+"""Numbers that networks read, computed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.models.features import Featuriser, Inputs
+from oocdm.models.scales import Scale, Scales
+from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
+
+
+class Ant(ObjectClass):
+    x = Real()
+    cell = Integer(0, 2, shape=(2,))
+    awake = Boolean()
+    colour = Categorical(["red", "blue"], static=True)
+    push = Real(action=True)
+
+
+class Hill(ObjectClass):
+    x = Real()
+    cell = Integer(0, 2)
+
+
+SCHEMA = Schema(Ant, Hill)
+
+
+def world() -> Snapshot:
+    """Three ants and one hill; the third ant is padding, the second's x is unknown."""
+    present = {"Ant": torch.tensor([[True, True, False]]), "Hill": torch.tensor([[True]])}
+    snapshot = Snapshot.of(
+        SCHEMA,
+        {
+            "Ant": {
+                "x": torch.tensor([[2.0, 0.0, 0.0]]),
+                "cell": torch.tensor([[[0, 2], [0, 2], [0, 0]]]),
+                "awake": torch.tensor([[1, 0, 0]]),
+                "colour": torch.tensor([[0, 1, 0]]),
+                "push": torch.tensor([[0.5, -1.0, 0.0]]),
+            },
+            "Hill": {"x": torch.tensor([[5.0]]), "cell": torch.tensor([[1]])},
+        },
+        present,
+    )
+    known = {**snapshot.observed["Ant"], "x": torch.tensor([[True, False, False]])}
+    return replace(snapshot, observed={**snapshot.observed, "Ant": known})
+
+
+def inputs(enrich: bool, before: Snapshot | None = None, scales: Scales | None = None) -> Inputs:
+    featuriser = Featuriser(SCHEMA, scales or Scales.unit(SCHEMA), enrich)
+    return featuriser.inputs(before or world(), torch.float64)
+
+
+def test_plain_features_are_numbers_and_codes_of_categories() -> None:
+    features = inputs(enrich=False).features["Ant"][0, 0]
+    assert features.tolist() == [[2, 0], [0, 2], [1, 0], [1, 0], [0.5, 0]]
+
+
+def test_enriched_features_also_code_whole_numbers() -> None:
+    first, second, padding = inputs(enrich=True).features["Ant"][0]
+    assert first[1].tolist() == [0, 2, *(1, 0, 0), *(0, 0, 1)]
+    assert first[2].tolist() == [1, 0, 1, 0, 0, 0, 0, 0]
+    assert second[2].tolist() == [-1, 1, 0, 0, 0, 0, 0, 0]
+    assert not second[0].any()
+    assert not padding.any()
+
+
+def test_features_are_in_units_of_the_spread() -> None:
+    scales = Scales.unit(SCHEMA)
+    one = torch.ones(1)
+    fields = {**scales.fields, ("Ant", "x"): Scale(one, 4 * one, one, one)}
+    features = inputs(enrich=False, scales=Scales(fields, {})).features["Ant"]
+    assert features[0, :, 0, 0].tolist() == [0.25, 0, 0]
+
+
+def extremes_of(c: str, before: Snapshot | None = None) -> dict[tuple[str, str, int, str], list]:
+    """Extremes of one class in the first world, by name."""
+    columns = Featuriser(SCHEMA, Scales.unit(SCHEMA), enrich=True).extreme_columns[c]
+    rows = inputs(enrich=True, before=before).extremes[c][0]
+    names = [
+        (
+            col.source_class,
+            col.source_field,
+            col.component,
+            ("max" if col.is_max else "min") + ("-own" if col.is_difference else ""),
+        )
+        for col in columns
+    ]
+    assert len(set(names)) == rows.shape[1]
+    return {name: rows[:, i].tolist() for i, name in enumerate(names)}
+
+
+def test_extremes_are_over_other_known_objects() -> None:
+    found = extremes_of("Ant")
+    assert found["Hill", "x", 0, "max"] == [5, 5, 5]
+    assert found["Hill", "x", 0, "min-own"] == [3, 0, 0]
+    # The second ant's x is unknown, the third is no ant.
+    assert found["Ant", "x", 0, "max"] == [0, 2, 2]
+    assert found["Ant", "cell", 1, "max"] == [2, 2, 2]
+    assert found["Ant", "cell", 1, "max-own"] == [0, 0, 0]
+    assert found["Ant", "awake", 0, "min"] == [-1, 1, -1]
+    # Categories have no order, and cells of another size no difference.
+    assert not any(field == "colour" for _, field, _, _ in found)
+    assert ("Hill", "cell", 0, "max-own") not in found
+
+
+def test_extremes_of_one_object_over_its_own_class_are_zero() -> None:
+    found = extremes_of("Hill")
+    assert found["Hill", "x", 0, "max"] == [0]
+    assert found["Hill", "x", 0, "max-own"] == [0]
+    assert found["Ant", "x", 0, "max-own"] == [-3]
+
+
+def test_plain_inputs_have_no_extremes_and_equalities() -> None:
+    plain = inputs(enrich=False)
+    assert plain.extremes["Ant"].shape == (1, 3, 0)
+    assert not plain.equal
+
+
+def test_equalities_need_all_components_and_known_values() -> None:
+    enriched = inputs(enrich=True)
+    fields = Featuriser(SCHEMA, Scales.unit(SCHEMA), enrich=True).equal_fields
+    assert fields["Ant", "Ant"] == ["cell", "awake", "colour"]
+    assert fields["Hill", "Ant"] == []
+    assert ("Hill", "Ant") not in enriched.equal
+    cell, awake, colour = enriched.equal["Ant", "Ant"][0].unbind(-1)
+    assert cell.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 0]]
+    assert awake.tolist() == colour.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+
+
+def test_values_are_the_raw_state() -> None:
+    values = inputs(enrich=True).values["Ant"]
+    assert values[0, 0].tolist() == [[2, 0], [0, 2], [1, 0]]
+
+
+def test_targets_are_known_where_an_object_stays_and_is_observed() -> None:
+    before = world()
+    present = {"Ant": torch.tensor([[True, False, True]]), "Hill": torch.tensor([[True]])}
+    after = Snapshot.of(SCHEMA, before.values, present)
+    unseen = {**after.observed["Hill"], "x": torch.tensor([[False]])}
+    after = replace(after, observed={**after.observed, "Hill": unseen})
+    featuriser = Featuriser(SCHEMA, Scales.unit(SCHEMA), enrich=True)
+    targets = featuriser.targets(Transitions(before, after), torch.float32)
+    assert targets.known["Ant"][0].tolist() == [[True] * 3, [False] * 3, [False] * 3]
+    assert targets.known["Hill"].tolist() == [[[False, True]]]
+    assert targets.values["Ant"].shape == (1, 3, 3, 2)
+    assert targets.values["Hill"].dtype == torch.float32
+
+
+def test_map_reaches_every_tensor() -> None:
+    before = world().map(lambda t: t.repeat(3, *[1] * (t.ndim - 1)))
+    picked = inputs(enrich=True, before=before).map(lambda t: t[:2])
+    assert picked.batch_size == 2
+    groups = (picked.features, picked.values, picked.extremes, picked.equal, picked.present)
+    assert {len(t) for group in groups for t in group.values()} == {2}
+
+
+@pytest.mark.parametrize("enrich", [False, True])
+def test_a_class_without_targets_has_inputs_only(enrich: bool) -> None:
+    schema = Schema(Ant, type("Sun", (ObjectClass,), {"heat": Real(static=True)}))
+    values = {"Ant": dict(world().values["Ant"]), "Sun": {"heat": torch.ones(1, 2)}}
+    before = Snapshot.of(schema, values)
+    featuriser = Featuriser(schema, Scales.unit(schema), enrich)
+    made = featuriser.inputs(before, torch.float64)
+    assert made.features["Sun"].shape == (1, 2, 1, 1)
+    assert made.values["Sun"].shape == (1, 2, 0, 1)
+    assert featuriser.targets(Transitions(before, before), torch.float64).known["Sun"].shape[2] == 0
