@@ -209,7 +209,8 @@ class AbstractWorldModel(nn.Module):
                 module.register_buffer(f, torch.stack([scale.value_mean, scale.value_sd]))
             columns = len(self.featuriser.extreme_columns[c])
             unit = torch.stack([torch.zeros(columns), torch.ones(columns)])
-            module.register_buffer("_extremes", scales.extremes.get(c, unit))
+            extremes = scales.extremes.get(c, unit) if columns else unit
+            module.register_buffer("_extremes", extremes)
             self.input_scales[c] = module
         self.register_load_state_dict_post_hook(_follow_weights)
 
