@@ -2,18 +2,24 @@
 
 An encoding that the graph masks off is zero and the layer after it is linear, so masking the
 *weights* gives the same as masking the activations. One product a pair of classes then serves
-all target fields, and many structures at once cost one batched product.
+all target fields, and many structures at once cost one batched product. What no structure of
+a batch uses is left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from oocdm.models.attention import attend, closed
 from oocdm.models.features import Inputs
-from oocdm.models.network import PATHS, AbstractWorldModel, Structures
+from oocdm.models.network import AbstractWorldModel, Structures
 from oocdm.models.prediction import Predictions
+from oocdm.models.wiring import Wiring
 
 LEAK = 0.01
 
@@ -46,219 +52,280 @@ class FastModel(AbstractWorldModel):
     def _decode_encoded(
         self, inputs: Inputs, encoded: dict[str, Tensor], structures: Structures
     ) -> Predictions:
+        wiring = Wiring(self, structures, inputs.batch_size)
         classes = {}
         for c in self.predictors:
-            out, linear = self._predict(c, inputs, encoded, structures)
-            has_self = self._spread(self._self_edges(c, structures), inputs)
+            h = self._embed(c, inputs, encoded, wiring)
+            out, linear = self._decode_embedding(c, h, wiring)
+            has_self = wiring.spread(self._self_edges(c, structures))
             classes[c] = self.head(c, out, linear, inputs.values[c], has_self)
         return Predictions(self.schema, classes)
-
-    def _spread(self, per_structure: Tensor, inputs: Inputs) -> Tensor:
-        """Repeat a tensor with one row a structure so that it has one a sample (or just 1)."""
-        if len(per_structure) == 1:
-            return per_structure
-        return per_structure.repeat_interleave(inputs.batch_size // len(per_structure), 0)
 
     def _self_edges(self, c: str, structures: Structures) -> Tensor:
         names, targets = list(self.schema.fields(c)), self.schema.targets(c)
         block = self.index.local_block(structures, c)
         return block[:, [names.index(v) for v in targets], list(range(len(targets)))]
 
-    def _project(self, x: Tensor, weight: Tensor, mask: Tensor) -> Tensor:
-        """Masked linear map of (batch, object, field * channel) -> (batch, object, target, out).
+    # ---------------------------------------------------------------- embedding, decoder
 
-        `weight` is (field * channel, target, out), `mask` (graph, field, target).
-        """
-        num_groups, num_fields, num_targets = mask.shape
-        out = weight.shape[-1]
-        rows = weight.reshape(num_fields, -1, num_targets, out)
-        masked = (rows * mask[:, :, None, :, None]).reshape(num_groups, -1, num_targets * out)
-        batch, objects, width = x.shape
-        flat = x.reshape(num_groups, -1, width)
-        return torch.bmm(flat, masked).view(batch, objects, num_targets, out)
-
-    def _predict(
-        self, c: str, inputs: Inputs, encoded: dict[str, Tensor], structures: Structures
-    ) -> tuple[Tensor, Tensor | None]:
+    def _embed(self, c: str, inputs: Inputs, encoded: dict[str, Tensor], wiring: Wiring) -> Tensor:
+        """What the decoders of a class see: (target, batch, object, feature)."""
         p, o = self.predictor(c), self.options
-        local_mask = self.index.local_block(structures, c)
-        weight: Tensor = p.local_weight
-        if "sum" in o.aggregators:
-            weight = torch.cat([weight, p.message_own], dim=-1)
-        own = self._project(encoded[c], weight, local_mask)
-        local = own[..., : o.local_dim] + p.local_bias
-        parts = [local]
-        paths = self._spread(self.path_block(structures, c), inputs).unbind(-1)
-        decoder_gate, sum_gate, extremes_gate = (gate[:, None, :, None] for gate in paths)
+        weights: list[Tensor] = [p.local_weight]
+        biases: list[Tensor] = [p.local_bias]
         if "attention" in o.aggregators:
-            parts.append(self._attend(c, inputs, encoded, structures, local))
+            # Two linear layers in a row are one: the query straight from the encodings.
+            weights.append(_after(p.local_weight, p.query_weight))
+            biases.append(_after(p.local_bias.unsqueeze(0), p.query_weight)[0] + p.query_bias)
         if "sum" in o.aggregators:
-            messages = self._sum(c, inputs, encoded, structures, own[..., o.local_dim :])
-            parts.append(messages * sum_gate)
+            weights.append(p.message_own)
+            biases.append(torch.zeros_like(p.message_own[0]))
+        own = _project(encoded[c], weights, biases, wiring.local(c))
+        parts = [own.pop(0)]
+        if "attention" in o.aggregators:
+            parts.append(self._attend(c, inputs, encoded, wiring, own.pop(0)))
+        if "sum" in o.aggregators:
+            parts.append(self._sum(c, inputs, encoded, wiring, own.pop(0)))
         if self.featuriser.extreme_columns[c]:
-            allowed = self._spread(self.extreme_block(structures, c), inputs)
-            parts.append(inputs.extremes[c].unsqueeze(2) * (allowed.unsqueeze(1) * extremes_gate))
-        h = torch.cat(parts, dim=-1)
-        batch, objects, targets, width = h.shape
-        x = h.reshape(batch * objects, targets, width).transpose(0, 1)
-        hidden = torch.baddbmm(p.decoder_bias1.unsqueeze(1), x, p.decoder_weight1)
-        present = self.parts(structures, c)
+            allowed = wiring.spread(self.extreme_block(wiring.structures, c)).unsqueeze(1)
+            gate = wiring.gate(c, "extremes")
+            parts.append(inputs.extremes[c].unsqueeze(2) * (allowed * gate))
+        return torch.cat([part.permute(2, 0, 1, 3) for part in parts], dim=-1)
+
+    def _decode_embedding(self, c: str, h: Tensor, wiring: Wiring) -> tuple[Tensor, Tensor | None]:
+        """Outputs of decoders and linear maps: (batch, object, target, output) each."""
+        p, o = self.predictor(c), self.options
+        present = self.parts(wiring.structures, c)
+        leading = h.shape[1:3]
+        live = np.flatnonzero(wiring.has_path(c, "decoder").any(0))
+        pick = _picker(live, len(h))
+        hidden = torch.baddbmm(
+            pick(p.decoder_bias1).unsqueeze(1), pick(h).flatten(1, 2), pick(p.decoder_weight1)
+        )
         if o.structure_aware:
-            shift = torch.einsum("gsp,sph->gsh", present, p.structure_weight)
-            shift = self._spread(shift, inputs).transpose(0, 1).unsqueeze(2)
-            hidden = (hidden.unflatten(1, (batch, objects)) + shift).flatten(1, 2)
+            shift = torch.einsum("gsp,sph->sgh", present, p.structure_weight)
+            groups = pick(shift).unsqueeze(2)
+            hidden = hidden.unflatten(1, (groups.shape[1], -1)).add(groups).flatten(1, 2)
         hidden = functional.leaky_relu(hidden, LEAK)
-        hidden = torch.baddbmm(p.decoder_bias2.unsqueeze(1), hidden, p.decoder_weight2)
+        hidden = torch.baddbmm(pick(p.decoder_bias2).unsqueeze(1), hidden, pick(p.decoder_weight2))
         hidden = functional.leaky_relu(hidden, LEAK)
-        out = torch.bmm(hidden, p.decoder_weight3).transpose(0, 1).unflatten(0, (batch, objects))
-        out = out * decoder_gate + p.decoder_bias3
-        linear = None
-        if o.linear_path:
-            linear = self._linear(h, p.linear_weight, present)
-        return out, linear
+        out = torch.bmm(hidden, pick(p.decoder_weight3))
+        if len(live) < len(h):
+            out = out.new_zeros(len(h), *out.shape[1:]).index_copy(0, torch.as_tensor(live), out)
+        out = out.unflatten(1, leading).permute(1, 2, 0, 3)
+        if not wiring.is_single:
+            out = out * wiring.gate(c, "decoder")
+        linear = self._linear(h, p.linear_weight, present) if o.linear_path else None
+        return out + p.decoder_bias3, linear
 
     def _linear(self, h: Tensor, weight: Tensor, present: Tensor) -> Tensor:
-        """The linear map of (batch, object, target, feature) for each structure's parts."""
-        maps = weight[:, 0].unsqueeze(0)
+        """The linear map of the embedding for each structure's parts."""
+        maps = weight[:, 0].unsqueeze(1)
         if weight.shape[1] > 1:
-            maps = maps + torch.einsum("gsp,spwo->gswo", present, weight[:, 1:])
-        batch, objects, targets, width = h.shape
-        groups = len(maps)
-        rows = (
-            h.reshape(groups, -1, targets, width)
-            .transpose(1, 2)
-            .reshape(groups * targets, -1, width)
-        )
-        out = torch.bmm(rows, maps.flatten(0, 1)).unflatten(0, (groups, targets))
-        return out.transpose(1, 2).reshape(batch, objects, targets, weight.shape[-1])
+            maps = maps + torch.einsum("gsp,spwo->sgwo", present, weight[:, 1:])
+        targets, batch, objects, width = h.shape
+        rows = h.reshape(targets * maps.shape[1], -1, width)
+        out = torch.bmm(rows, maps.flatten(0, 1))
+        return out.view(targets, batch, objects, out.shape[-1]).permute(1, 2, 0, 3)
 
-    # ---------------------------------------------------------------- other objects
-
-    def _valid(self, c: str, k: str, inputs: Inputs, structures: Structures) -> Tensor:
-        """Which sources count: (batch or 1, own object or 1, source object, target or 1)."""
-        valid = inputs.present[k][:, None, :, None]
-        if k == c:
-            n = valid.shape[2]
-            valid = valid & ~torch.eye(n, dtype=torch.bool, device=valid.device)[None, :, :, None]
-        if self.options.skip_unrelated:
-            active = self.index.global_block(structures, k, c).any(dim=1)
-            valid = valid & self._spread(active, inputs)[:, None, None, :]
-        return valid
+    # ---------------------------------------------------------------- messages
 
     def _sum(
-        self,
-        c: str,
-        inputs: Inputs,
-        encoded: dict[str, Tensor],
-        structures: Structures,
-        own: Tensor,
+        self, c: str, inputs: Inputs, encoded: dict[str, Tensor], wiring: Wiring, own: Tensor
     ) -> Tensor:
         """Messages from the other objects, summed: (batch, object, target, channel)."""
-        total = torch.zeros_like(own)
+        total: Tensor | None = None
         for k in self.schema.classes:
-            live = self._live_targets(c, k, structures)
-            if len(live) and encoded[k].shape[1]:
-                message = self._messages(c, k, live, inputs, encoded[k], structures, own)
-                total = total.index_add(2, live, message.sum(2))
-        return total
-
-    def _live_targets(self, c: str, k: str, structures: Structures) -> Tensor:
-        """The targets of a class that read anything of another, under any of the structures."""
-        reads = self.index.global_block(structures, k, c).any(1)
-        if not self.options.skip_unrelated:
-            reads = torch.ones_like(reads)
-        reads = reads & (self.path_block(structures, c)[..., PATHS.index("sum")] > 0)
-        return reads.any(0).nonzero().squeeze(1)
+            counts = wiring.has_path(c, "sum")
+            if self.options.skip_unrelated:
+                counts = counts & wiring.reads(k, c)
+            live = np.flatnonzero(counts.any(0))
+            if len(live) == 0 or encoded[k].shape[1] == 0:
+                continue
+            is_open = wiring.spread(torch.as_tensor(counts[:, live], device=own.device))
+            added = self._messages(c, k, live, is_open, inputs, encoded[k], wiring, own).sum(2)
+            if len(live) < own.shape[2]:
+                empty = torch.zeros_like(own) if total is None else total
+                total = empty.index_add(2, torch.as_tensor(live, device=own.device), added)
+            else:
+                total = added if total is None else total + added
+        return torch.zeros_like(own) if total is None else total
 
     def _messages(
         self,
         c: str,
         k: str,
-        live: Tensor,
+        live: np.ndarray,
+        is_open: Tensor,
         inputs: Inputs,
         encoded: Tensor,
-        structures: Structures,
+        wiring: Wiring,
         own: Tensor,
     ) -> Tensor:
-        """ReLU of own and source parts: (batch, object, source object, live target, channel)."""
+        """ReLU of own and source parts: (batch, object, source object, live target, channel).
+
+        `is_open` (batch or 1, live target) says which targets get messages at all.
+        """
         p = self.predictor(c)
-        mask = self.index.global_block(structures, k, c)
-        if len(live) < own.shape[2]:
-            own, mask = own[:, :, live], mask[:, :, live]
-        weight, bias = p.message_weight[k][:, live], p.message_bias[k][live]
+        pick = _picker(live, own.shape[2])
+        (source,) = _project(
+            encoded,
+            [pick(p.message_weight[k], 1)],
+            [pick(p.message_bias[k])],
+            pick(wiring.others(k, c), 2),
+        )
         # A source that does not count gets minus infinity, which the ReLU turns into nothing.
-        valid = inputs.present[k][:, :, None]
-        if self.options.skip_unrelated:
-            valid = valid & self._spread(mask.any(dim=1), inputs)[:, None]
-        source = self._project(encoded, weight, mask) + bias
-        source = source.masked_fill(~valid.unsqueeze(-1), -torch.inf)
-        message = own[:, :, None] + source[:, None]
+        is_source = inputs.present[k].unsqueeze(2) & is_open.unsqueeze(1)
+        if not is_source.all():
+            source = source.masked_fill(~is_source.unsqueeze(-1), -torch.inf)
+        message = pick(own, 2).unsqueeze(2) + source.unsqueeze(1)
         if self.featuriser.equal_fields[k, c]:
-            message = message + self._equality(c, k, live, inputs, structures)
+            message = message + self._equality(c, k, live, inputs, wiring)
         if k == c:
             others = ~torch.eye(own.shape[1], dtype=torch.bool, device=own.device)
             return message.relu_() * others[None, :, :, None, None].to(message.dtype)
         return message.relu_()
 
-    def _equality(
-        self, c: str, k: str, live: Tensor, inputs: Inputs, structures: Structures
-    ) -> Tensor:
+    def _equality(self, c: str, k: str, live: np.ndarray, inputs: Inputs, wiring: Wiring) -> Tensor:
         """What equal attributes add to messages: (batch, object, source, live target, channel)."""
         fields = self.featuriser.equal_fields[k, c]
         ours = [list(self.schema.fields(c)).index(f) for f in fields]
         theirs = [list(self.schema.fields(k)).index(f) for f in fields]
-        both = (
-            self.index.local_block(structures, c)[:, ours]
-            * self.index.global_block(structures, k, c)[:, theirs]
-        )
+        both = wiring.local(c)[:, ours] * wiring.others(k, c)[:, theirs]
         each = both.unsqueeze(-1) * self.predictor(c).equal_weight[k]
-        weight = self._spread(each[:, :, live], inputs)
+        weight = wiring.spread(each[:, :, live])
         same = inputs.equal[k, c]
         total = same[..., 0, None, None] * weight[:, None, None, 0]
         for i in range(1, len(fields)):
             total = total + same[..., i, None, None] * weight[:, None, None, i]
         return total
 
+    # ---------------------------------------------------------------- attention
+
     def _attend(
-        self,
-        c: str,
-        inputs: Inputs,
-        encoded: dict[str, Tensor],
-        structures: Structures,
-        local: Tensor,
+        self, c: str, inputs: Inputs, encoded: dict[str, Tensor], wiring: Wiring, query: Tensor
     ) -> Tensor:
         """Attention over all other objects: (batch, object, target, local_dim)."""
-        p, o = self.predictor(c), self.options
-        keys, values, valids = [], [], []
-        batch, objects, targets, d = local.shape
+        num_targets = query.shape[2]
+        reads = {k: wiring.reads(k, c) for k in self.schema.classes}
+        is_live = np.any([r.any(0) for r in reads.values()], axis=0)
+        found, order = [], []
+        for targets in (np.flatnonzero(is_live), np.flatnonzero(~is_live)):
+            if len(targets):
+                found.append(self._attend_for(c, targets, reads, inputs, encoded, wiring, query))
+                order.append(targets)
+        if len(found) == 1:
+            return found[0]
+        position = np.empty(num_targets, dtype=np.int64)
+        position[np.concatenate(order)] = np.arange(num_targets)
+        return torch.cat(found, dim=2)[:, :, torch.as_tensor(position, device=query.device)]
+
+    def _attend_for(
+        self,
+        c: str,
+        targets: np.ndarray,
+        reads: dict[str, np.ndarray],
+        inputs: Inputs,
+        encoded: dict[str, Tensor],
+        wiring: Wiring,
+        query: Tensor,
+    ) -> Tensor:
+        """Attention of some targets.
+
+        All objects of a class that none of them reads look alike: the class enters as one
+        object whose exponential is multiplied by their number.
+        """
+        p, dtype = self.predictor(c), query.dtype
+        pick = _picker(targets, query.shape[2])
+        query = pick(query, 2)
+        layers = [(pick(p.key_weight), p.key_bias), (pick(p.value_weight), p.value_bias)]
+        keys, values, shifts = [], [], []
         for k in self.schema.classes:
-            mask = self.index.global_block(structures, k, c)
-            if encoded[k].shape[1] == 0 or (o.skip_unrelated and not mask.any()):
+            is_read = reads[k][:, targets]
+            is_source = self._is_source(c, k, inputs)
+            if is_source.shape[2] == 0 or (self.options.skip_unrelated and not is_read.any()):
                 continue
-            # Two linear layers in a row are one.
-            weight = p.global_weight[k].transpose(0, 1)
-            both = torch.cat([p.key_weight, p.value_weight], dim=-1)
-            composed = torch.bmm(weight, both).transpose(0, 1)
-            bias = torch.bmm(p.global_bias[k].unsqueeze(1), both).squeeze(1)
-            source = self._project(encoded[k], composed, mask) + bias
-            keys.append(source[..., :d] + p.key_bias)
-            values.append(source[..., d:] + p.value_bias)
-            valid = self._valid(c, k, inputs, structures)
-            n = encoded[k].shape[1]
-            valids.append(valid.expand(batch, objects, n, targets))
+            constant = pick(p.global_bias[k]).unsqueeze(0)
+            biases = [_after(constant, w)[0] + pick(bias) for w, bias in layers]
+            if not is_read.any():
+                key, value = (bias.expand(1, 1, *bias.shape) for bias in biases)
+                shift = is_source.sum(2, dtype=dtype).log().clamp(min=torch.finfo(dtype).min / 2)
+                shift = shift[:, :, None, None]
+            else:
+                weight = pick(p.global_weight[k], 1)
+                composed = [_after(weight, w) for w, _ in layers]
+                key, value = _project(encoded[k], composed, biases, pick(wiring.others(k, c), 2))
+                is_source = is_source.unsqueeze(3)
+                if self.options.skip_unrelated:
+                    flags = torch.as_tensor(is_read, device=query.device)
+                    is_source = is_source & wiring.spread(flags)[:, None, None]
+                shift = closed(is_source, dtype)
+            keys.append(key)
+            values.append(value)
+            shifts.append(shift)
         if not keys:
-            return torch.zeros_like(local)
-        query = torch.einsum("bnsd,sde->bnse", local, p.query_weight) + p.query_bias
-        split = (o.heads, d // o.heads)
-        q = query.unflatten(-1, split).permute(0, 2, 3, 1, 4)
-        key = torch.cat(keys, 1).unflatten(-1, split).permute(0, 2, 3, 1, 4)
-        value = torch.cat(values, 1).unflatten(-1, split).permute(0, 2, 3, 1, 4)
-        allowed = torch.cat(valids, 2).permute(0, 3, 1, 2).unsqueeze(2)
-        scores = (q @ key.transpose(-1, -2)) / d**0.5
-        scores = scores.masked_fill(~allowed, -torch.inf)
-        # A row with no source at all attends to nothing and gives zero.
-        top = scores.amax(-1, keepdim=True)
-        weights = (scores - torch.where(top.isfinite(), top, 0.0)).exp()
-        total = weights.sum(-1, keepdim=True)
-        attended = (weights @ value) / torch.where(total > 0, total, 1.0)
-        return attended.permute(0, 3, 1, 2, 4).flatten(-2)
+            return torch.zeros_like(query)
+        return attend(
+            query,
+            _join(keys, (0,)),
+            _join(values, (0,)),
+            _join(shifts, (0, 1, 3)),
+            self.options.heads,
+        )
+
+    def _is_source(self, c: str, k: str, inputs: Inputs) -> Tensor:
+        """Which objects of class k are others: (batch, object or 1, source object)."""
+        is_source = inputs.present[k].unsqueeze(1)
+        if k == c:
+            n = is_source.shape[2]
+            is_source = is_source & ~torch.eye(n, dtype=torch.bool, device=is_source.device)
+        return is_source
+
+
+def _after(weight: Tensor, layer: Tensor) -> Tensor:
+    """A layer (target, hidden, out) after a weight (input, target, hidden), as one weight."""
+    return torch.bmm(weight.transpose(0, 1), layer).transpose(0, 1)
+
+
+def _project(x: Tensor, weights: list[Tensor], biases: list[Tensor], mask: Tensor) -> list[Tensor]:
+    """Masked linear maps of (batch, object, field * channel) to (batch, object, target, out).
+
+    Each weight is (field * channel, target, out) with a bias (target, out); `mask` is
+    (structure, field, target).
+    """
+    groups, num_fields, num_targets = mask.shape
+    weight = torch.stack(weights, 1) if _are_alike(weights) else torch.cat(weights, -1)
+    bias = torch.stack(biases, 0) if _are_alike(biases) else torch.cat(biases, -1)
+    rows = weight.reshape(num_fields, -1, *weight.shape[1:])
+    axes = (groups, num_fields, *[1] * (rows.ndim - 3), num_targets, 1)
+    masked = (rows * mask.reshape(axes)).reshape(groups, x.shape[2], -1)
+    flat = x.reshape(groups, -1, x.shape[2])
+    y = torch.baddbmm(bias.reshape(1, 1, -1), flat, masked).view(*x.shape[:2], *bias.shape)
+    return (
+        list(y.unbind(2))
+        if _are_alike(weights)
+        else list(y.split([w.shape[-1] for w in weights], -1))
+    )
+
+
+def _are_alike(tensors: list[Tensor]) -> bool:
+    return all(t.shape == tensors[0].shape for t in tensors)
+
+
+def _picker(chosen: np.ndarray, total: int) -> Callable[..., Tensor]:
+    """A function that picks some targets of a tensor along an axis; all of them cost nothing."""
+    if len(chosen) == total:
+        return lambda tensor, axis=0: tensor
+    return lambda tensor, axis=0: tensor.index_select(
+        axis, torch.as_tensor(chosen, device=tensor.device)
+    )
+
+
+def _join(tensors: list[Tensor], shared: tuple[int, ...]) -> Tensor:
+    """Side by side along the source axis, after widening the shared axes of width 1."""
+    if len(tensors) == 1:
+        return tensors[0]
+    widest = {axis: max(t.shape[axis] for t in tensors) for axis in shared}
+    axis = 2 if 1 in shared else 1
+    shapes = [[widest.get(i, n) for i, n in enumerate(t.shape)] for t in tensors]
+    return torch.cat([t.expand(s) for t, s in zip(tensors, shapes, strict=True)], dim=axis)
