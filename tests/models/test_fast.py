@@ -61,3 +61,14 @@ def test_structures_share_the_batch_evenly_and_in_order(case: Case) -> None:
             rows = slice(2 * i, 2 * i + 2)
             alone = model.decode(inputs.map(lambda t, rows=rows: t[rows]), structures[i : i + 1])
             assert_near(alone, together.map(lambda t, rows=rows: t[rows]))
+
+
+@settings(max_examples=20)
+@given(cases())
+def test_sets_of_structures_may_share_one_encoding(case: Case) -> None:
+    model = case.model(FastModel)
+    inputs = model.inputs(case.before)
+    sets = [case.structures(model, num) for num in (6, 1, 2)]
+    with torch.no_grad():
+        for found, each in zip(model.decode_each(inputs, sets), sets, strict=True):
+            assert_near(found, model.decode(inputs, each))
