@@ -12,6 +12,7 @@ from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prepared import Prepared
 
 NUM_FLOORS = 33  # floors that are tried, from the finest resolution to the spread of the change
+SMALLEST_FLOOR = 1e-4  # where no finest resolution is given
 SURPRISE = 3.0  # the imagined error, in units of the largest one seen
 CHUNK = 4096
 
@@ -27,7 +28,7 @@ def calibrate_sigma(
     as the largest error among them: with n transitions seen, nobody knows that a rarer one
     cannot come. `finest` is the smallest floor, as a fraction of the spread of the change.
     """
-    fractions = 10.0 ** torch.linspace(math.log10(finest), 0.0, NUM_FLOORS)
+    fractions = 10.0 ** torch.linspace(math.log10(finest or SMALLEST_FLOOR), 0.0, NUM_FLOORS)
     for c in model.predictors:
         model.head_scales(c).sigma_floor.zero_()
     structures = model.structures(graph)

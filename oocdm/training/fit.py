@@ -84,6 +84,11 @@ def fit(
     >>> len(result.history)
     2
     """
+    if not isinstance(method, str) and (options or preset != "default"):
+        raise ModelError(
+            f"fit: expected a method's name beside preset and options, got {method!r}. "
+            "Give them to the method itself."
+        )
     chosen = make_method(method, preset, **options) if isinstance(method, str) else method
     trainer = Trainer(data, chosen, seed, graph, device)
     extra = {"known_graph": None if graph is None else graph.to_json(), **(config or {})}
@@ -100,7 +105,7 @@ def resume(
     Without `data` the dataset is read from where the run's config says it was.
     """
     path = Path(folder)
-    config = read_json(path / "config.json")
+    config = _read_config(path)
     if (path / "model.safetensors").is_file():
         return load(path)
     if data is None:
@@ -125,7 +130,7 @@ def resume(
 def load(folder: str | Path) -> FitResult:
     """Read a run that `FitResult.save` or `fit(folder=...)` wrote."""
     path = Path(folder)
-    config = read_json(path / "config.json")
+    config = _read_config(path)
     schema = Schema.from_json(read_json(path / "schema.json"))
     method = method_from_json(config["method"])
     model = method.build(schema, Scales.unit(schema))
@@ -136,6 +141,13 @@ def load(folder: str | Path) -> FitResult:
     return FitResult(
         model, graph, method, int(config["seed"]), history["rounds"], history["seconds"], scores
     )
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    config = read_json(path / "config.json")
+    if not isinstance(config, dict) or not {"method", "seed"} <= set(config):
+        raise ModelError(f"{path / 'config.json'}: expected a run's settings, `method` and `seed`.")
+    return config
 
 
 def _write_settings(

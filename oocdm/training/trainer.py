@@ -175,9 +175,7 @@ class Trainer:
         for i in range(min(POLISH_ROUND, total - done)):
             share = (done + i) / total
             rate = s.learning_rate * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * share)))
-            # The blur shrinks geometrically and is at its end for the last fifth of the steps.
-            fraction = s.resolution * (s.final_resolution / s.resolution) ** min(1, 1.25 * share)
-            losses.append(self._step(terms, rate, resolution_of(self.model, fraction)))
+            losses.append(self._step(terms, rate, self._polish_blur(share)))
             _report(callback, "polish", done + i + 1, total, losses[-1])
             if is_over():
                 break
@@ -186,6 +184,14 @@ class Trainer:
         if position.rounds * POLISH_ROUND >= total or is_over():
             calibrate_sigma(self.model, self.graph, self.held, s.final_resolution)
             position.phase = "done"
+
+    def _polish_blur(self, share: float) -> dict[str, Tensor] | None:
+        """The blur shrinks geometrically and is at its end for the last fifth of the steps."""
+        s = self.schedule
+        if not s.resolution:
+            return None
+        fraction = s.resolution * (s.final_resolution / s.resolution) ** min(1, 1.25 * share)
+        return resolution_of(self.model, fraction)
 
     # ---------------------------------------------------------------- one step
 

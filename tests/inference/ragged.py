@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 
@@ -42,7 +44,7 @@ SCHEMA = Schema(Ant, Rock, Nest)
 def ragged(
     schema: Schema = SCHEMA,
     lengths: tuple[int, ...] = (6, 1, 9, 4, 8),
-    slots: int = 4,
+    slots: int | Mapping[str, int] = 4,
     seed: int = 0,
     is_whole: bool = False,
 ) -> Dataset:
@@ -58,15 +60,16 @@ def ragged(
     present: dict[str, np.ndarray] = {}
     observed: dict[str, dict[str, np.ndarray]] = {}
     for c in schema.classes:
-        counts = rng.integers(1, slots + 1, size=len(lengths))[episode]
-        here = (np.arange(slots) < counts[:, None]) & (rng.random((rows, slots)) < 0.8)
+        num = slots if isinstance(slots, int) else slots[c]
+        counts = rng.integers(1, num + 1, size=len(lengths))[episode]
+        here = (np.arange(num) < counts[:, None]) & (rng.random((rows, num)) < 0.8)
         present[c] = np.ones_like(here) if is_whole else here
         values[c], observed[c] = {}, {}
         for f, field in schema.fields(c).items():
-            known = present[c] & (is_whole | (rng.random((rows, slots)) < 0.8))
+            known = present[c] & (is_whole | (rng.random((rows, num)) < 0.8))
             if field.action:
                 known &= ~is_last[:, None]
-            drawn = _draw(field, (len(lengths) if field.static else rows, slots), rng)
+            drawn = _draw(field, (len(lengths) if field.static else rows, num), rng)
             drawn = drawn[episode] if field.static else drawn
             mask = known.reshape(*known.shape, *[1] * (drawn.ndim - 2))
             values[c][f] = np.where(mask, drawn, 0).astype(field.dtype)

@@ -1,0 +1,343 @@
+"""The folder of a run: atomic writes, and clear errors for what is missing or broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from oocdm import (
+    Dataset,
+    FitResult,
+    ObjectClass,
+    Oocdm,
+    Oofull,
+    Real,
+    Schedule,
+    Schema,
+    evaluate,
+    fit,
+    load,
+    load_dataset,
+    resume,
+)
+from oocdm.errors import DataError, ModelError, OocdmError
+from oocdm.graph import ClassGraph
+from oocdm.training.run import CHECKPOINT, write_atomically
+from tests.inference.ragged import ragged
+
+QUICK = Schedule(iterations=1, steps_per_iteration=2, polish_steps=2, batch_size=16)
+DATA = ragged(lengths=(4, 1, 3, 6))
+
+
+class Ant(ObjectClass):
+    x = Real()
+    mass = Real(static=True)
+
+
+OTHER = ragged(Schema(Ant))
+
+
+@pytest.fixture(scope="module")
+def result() -> FitResult:
+    return fit(DATA, Oocdm(schedule=QUICK, num_graphs=4, max_scored=4), seed=3)
+
+
+@pytest.fixture
+def folder(result: FitResult, tmp_path: Path) -> Path:
+    """A finished run, to be damaged."""
+    result.save(tmp_path / "run")
+    return tmp_path / "run"
+
+
+class Interrupt(Exception):
+    """Stands for the end of the process."""
+
+
+def interrupted(folder: Path, logged: Dataset = DATA, **config: Any) -> None:
+    """A run that ends after its first checkpoint."""
+
+    def stop(progress: Any) -> None:
+        if progress.phase == "polish":
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        fit(logged, Oofull(schedule=QUICK), folder=folder, callback=stop, config=config)
+    assert (folder / CHECKPOINT).is_file()
+
+
+# ---------------------------------------------------------------- atomic writes
+
+
+def test_write_atomically_makes_folders(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "c.json"
+    write_atomically(path, b"{}")
+    assert path.read_bytes() == b"{}"
+    assert os.listdir(path.parent) == ["c.json"]
+
+
+@pytest.mark.parametrize("broken", ["replace", "fsync"])
+def test_a_failed_write_leaves_what_was_there(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.safetensors"
+    write_atomically(path, b"old")
+
+    def fail(*_: Any) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, broken, fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, b"new")
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(tmp_path / "other", b"new")
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == ["model.safetensors"]
+    assert path.read_bytes() == b"old"
+
+
+def test_an_interrupted_write_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "graph.json", b"{}")
+    assert os.listdir(tmp_path) == []
+
+
+# ---------------------------------------------------------------- save and load
+
+
+def test_the_files_of_a_run(folder: Path) -> None:
+    assert {p.name for p in folder.iterdir()} == {
+        *("config.json", "schema.json", "graph.json", "model.safetensors", "history.json")
+    }
+    table = json.loads((folder / "graph.json").read_text())["table"]
+    assert len(table) == len(ClassGraph.full(DATA.schema).mask)
+    assert {tuple(row) for row in table} == {("edge", "score", "in_graph", "decision")}
+
+
+def test_save_and_load(result: FitResult, folder: Path) -> None:
+    back = load(folder)
+    assert back.graph == result.graph and back.schema == result.schema
+    assert (back.method, back.seed) == (result.method, result.seed)
+    assert (back.history, back.seconds, back.scores) == (
+        *(result.history, result.seconds, result.scores),
+    )
+    ours, theirs = result.model.state_dict(), back.model.state_dict()
+    assert list(ours) == list(theirs)
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_a_loaded_model_predicts_the_same_bits(result: FitResult, folder: Path) -> None:
+    back = load(folder)
+    before = ragged(seed=9).transitions().before
+    with torch.no_grad():
+        ours, theirs = (r.model(before, r.graph) for r in (result, back))
+    for c, prediction in ours.classes.items():
+        other = theirs.classes[c]
+        assert torch.equal(prediction.mean, other.mean)
+        assert torch.equal(prediction.sigma, other.sigma)
+        for v, logits in prediction.logits.items():
+            assert torch.equal(logits, other.logits[v])
+    assert evaluate(back, DATA) == evaluate(result, DATA)
+
+
+@pytest.mark.parametrize("method", [Oofull, Oocdm])
+def test_save_and_load_of_the_paper_s_network(method: Any, tmp_path: Path) -> None:
+    quick = Schedule(1, 1, 0, batch_size=16, held_out=0.0, resolution=0.0, optimiser="adam")
+    first = fit(DATA, method.preset("paper", schedule=quick), seed=1)
+    first.save(tmp_path)
+    back = load(str(tmp_path))
+    assert back.method == first.method and back.graph == first.graph
+    assert evaluate(back, DATA) == evaluate(first, DATA)
+
+
+def test_saving_twice_overwrites(result: FitResult, folder: Path) -> None:
+    result.save(folder)
+    assert load(folder).graph == result.graph
+
+
+def test_scores_and_decisions_are_written(result: FitResult, folder: Path) -> None:
+    data = json.loads((folder / "graph.json").read_text())
+    assert data["threshold"] == Oocdm().threshold
+    graph = ClassGraph.from_json(DATA.schema, data)
+    assert graph == result.graph
+    for row, edge, score in zip(data["table"], graph.index.edges, result.scores, strict=True):
+        assert row["edge"] == str(edge)
+        assert row["score"] == score
+        assert row["in_graph"] == (edge in graph)
+
+
+# ---------------------------------------------------------------- missing and broken files
+
+
+@pytest.mark.parametrize("name", ["config", "schema", "graph", "history"])
+def test_missing_json(name: str, folder: Path) -> None:
+    (folder / f"{name}.json").unlink()
+    message = f"Run folder {folder}: expected a file {name}.json."
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        load(folder)
+
+
+def test_missing_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"model\.safetensors: no such file\. Train first"):
+        load(folder)
+
+
+@pytest.mark.parametrize("ask", [load, resume])
+def test_missing_folder(ask: Any, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"^Run folder .*nowhere: expected a file config\.json\.$"):
+        ask(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["config", "schema", "graph", "history"])
+def test_truncated_json(name: str, folder: Path) -> None:
+    path = folder / f"{name}.json"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ModelError, match=rf"{name}\.json: not readable as JSON .*cut off\?$"):
+        load(folder)
+
+
+@pytest.mark.parametrize("keep", [0, 5, 0.01, 0.5, -1])
+def test_truncated_weights(keep: float, folder: Path) -> None:
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep * len(content)) if 0 < keep < 1 else int(keep)])
+    with pytest.raises(ModelError, match=r"not readable as weights \(.*\)\. The file is damaged"):
+        load(folder)
+
+
+@pytest.mark.parametrize("keep", [0, 5, 0.01, 0.5, -1])
+def test_truncated_checkpoint(keep: float, tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    path = tmp_path / CHECKPOINT
+    content = path.read_bytes()
+    path.write_bytes(content[: int(keep * len(content)) if 0 < keep < 1 else int(keep)])
+    with pytest.raises(ModelError, match=r"not readable as weights \(.*\)\. The file is damaged"):
+        resume(tmp_path, DATA)
+    assert not (tmp_path / "model.safetensors").exists()
+
+
+def test_weights_are_not_a_checkpoint(folder: Path) -> None:
+    (folder / CHECKPOINT).parent.mkdir()
+    (folder / "model.safetensors").rename(folder / CHECKPOINT)
+    with pytest.raises(ModelError, match=r"not a checkpoint of this version \('position'\)\.$"):
+        resume(folder, DATA)
+
+
+def test_a_checkpoint_of_other_settings(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["method"]["schedule"]["optimiser"] = "adam"
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=r"the optimiser's state does not fit the run's settings"):
+        resume(tmp_path, DATA)
+    config["method"]["model"]["decoder_dim"] = 7
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=r"the weights do not fit the run's schema\."):
+        resume(tmp_path, DATA)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"method": {}}', '{"seed": 0}'])
+def test_config_without_settings(text: str, folder: Path) -> None:
+    (folder / "config.json").write_text(text)
+    for ask in (load, resume):
+        with pytest.raises(ModelError):
+            ask(folder)
+
+
+def test_config_of_an_unknown_method(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config["method"]["name"] = "oocd"
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=r"^Unknown method `oocd`\. Did you mean `oocdm`\?"):
+        load(folder)
+
+
+# ---------------------------------------------------------------- another schema
+
+
+def test_schema_of_another_run(folder: Path) -> None:
+    (folder / "schema.json").write_text(json.dumps(OTHER.schema.to_json()))
+    with pytest.raises(ModelError, match=r"the weights do not fit the run's schema\."):
+        load(folder)
+
+
+def test_graph_of_another_run(folder: Path) -> None:
+    graph = {"edges": ["Mouse.x <- self.x"]}
+    (folder / "graph.json").write_text(json.dumps(graph))
+    with pytest.raises(OocdmError, match=r"^Unknown class `Mouse`"):
+        load(folder)
+
+
+def test_data_of_another_schema_to_evaluate(result: FitResult) -> None:
+    with pytest.raises(DataError, match=r"^This dataset does not fit the model\. First difference"):
+        evaluate(result, OTHER)
+
+
+def test_data_of_another_schema_to_resume(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    with pytest.raises(DataError, match=rf"^This dataset does not fit run {tmp_path}\. First"):
+        resume(tmp_path, OTHER)
+
+
+# ---------------------------------------------------------------- where a run's data are
+
+
+def test_resume_reads_the_data_that_the_config_names(tmp_path: Path) -> None:
+    DATA.save(tmp_path / "data")
+    stored = load_dataset(tmp_path / "data")
+    interrupted(tmp_path / "run", stored, data=str(tmp_path / "data"))
+    found = resume(tmp_path / "run")
+    whole = fit(stored, Oofull(schedule=QUICK))
+    assert all(map(torch.equal, found.model.parameters(), whole.model.parameters()))
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["data"] == str(tmp_path / "data")
+
+
+def test_resume_without_data(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    message = f"Run {tmp_path} does not say where its data are: pass data=."
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        resume(tmp_path)
+
+
+def test_resume_with_data_that_are_gone(tmp_path: Path) -> None:
+    DATA.save(tmp_path / "data")
+    interrupted(tmp_path / "run", data=str(tmp_path / "data"))
+    shutil.rmtree(tmp_path / "data")
+    with pytest.raises(DataError, match=r"expected a dataset folder, got none"):
+        resume(tmp_path / "run")
+
+
+def test_resuming_a_finished_run_returns_it(folder: Path, result: FitResult) -> None:
+    found = resume(folder)
+    assert found.graph == result.graph and found.history == result.history
+
+
+def test_a_finished_run_has_no_checkpoint(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    resume(tmp_path, DATA)
+    assert not (tmp_path / CHECKPOINT).exists()
+    assert {p.name for p in tmp_path.iterdir()} >= {"model.safetensors", "metrics.jsonl"}
+    rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert rows == load(tmp_path).history
+
+
+@pytest.mark.xfail(strict=True, reason="fit leaves the files of an earlier run in its folder")
+def test_a_new_run_in_an_old_folder_does_not_resume_the_old_one(folder: Path) -> None:
+    interrupted(folder)
+    found = resume(folder, DATA)
+    assert isinstance(found.method, Oofull)
+    assert found.graph == ClassGraph.full(DATA.schema)
