@@ -7,6 +7,9 @@ import hypothesis
 # Also for the commands and examples that tests start: pictures need no display.
 os.environ["MPLBACKEND"] = "Agg"
 
+# Tests work on tiny tensors, for which handing work to a second thread costs ten times the work.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 # The gate gives the same answer twice; a first call into torch may take long.
 hypothesis.settings.register_profile("gate", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("gate")

@@ -196,7 +196,7 @@ class Featuriser:
             index = (value.long() - int(field.low or 0)).clamp(0, (field.num_values or 1) - 1)
             code = functional.one_hot(index, field.num_values or 1).to(dtype)
             parts.append(code.flatten(2))
-        return torch.cat(parts, dim=-1) * _known(before, c, f).unsqueeze(-1)
+        return torch.where(_known(before, c, f).unsqueeze(-1), torch.cat(parts, dim=-1), 0.0)
 
     def _extremes(self, before: Snapshot, c: str, dtype: torch.dtype) -> Tensor:
         """Largest and smallest values of numeric fields among the other objects."""

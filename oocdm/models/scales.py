@@ -84,6 +84,6 @@ def measure_fields(data: Transitions) -> dict[tuple[str, str], Scale]:
 
 def moments(rows: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation of each column; zeros where there are too few rows."""
-    if len(rows) < 2:
+    if len(rows) < 2 or size == 0:
         return torch.zeros(size), torch.zeros(size)
     return rows.mean(0).float(), rows.std(0).float()

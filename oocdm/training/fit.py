@@ -89,6 +89,11 @@ def fit(
             f"fit: expected a method's name beside preset and options, got {method!r}. "
             "Give them to the method itself."
         )
+    if folder is not None and (Path(folder) / "config.json").is_file():
+        raise ModelError(
+            f"fit: folder {folder} holds a run already. Choose another folder, "
+            "or go on with that run by oocdm.resume."
+        )
     chosen = make_method(method, preset, **options) if isinstance(method, str) else method
     trainer = Trainer(data, chosen, seed, graph, device)
     extra = {"known_graph": None if graph is None else graph.to_json(), **(config or {})}

@@ -335,9 +335,8 @@ def test_a_finished_run_has_no_checkpoint(tmp_path: Path) -> None:
     assert rows == load(tmp_path).history
 
 
-@pytest.mark.xfail(strict=True, reason="fit leaves the files of an earlier run in its folder")
-def test_a_new_run_in_an_old_folder_does_not_resume_the_old_one(folder: Path) -> None:
-    interrupted(folder)
-    found = resume(folder, DATA)
-    assert isinstance(found.method, Oofull)
-    assert found.graph == ClassGraph.full(DATA.schema)
+def test_a_new_run_is_not_mixed_with_an_old_one(folder: Path) -> None:
+    before = sorted(path.name for path in folder.iterdir())
+    with pytest.raises(ModelError, match="holds a run already"):
+        fit(DATA, Oofull(schedule=QUICK), folder=folder)
+    assert sorted(path.name for path in folder.iterdir()) == before
