@@ -1,0 +1,90 @@
+"""A progress bar with the time left: drawn on a terminal, silent anywhere else."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import rich.progress
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from oocdm.training.trainer import Progress
+
+_PHASES = {"learn": "Learning the graph", "polish": "Polishing the model"}
+_SPEED_SECONDS = 120  # speed is averaged over so long, since discovery comes between steps
+
+
+class ProgressBar:
+    """How far a piece of work is, one row for each; use it as a context manager.
+
+    `show_fit` is a `callback` for `oocdm.fit`, `show_collect` a `progress` for `oocdm.collect`.
+    A row that ends early, as learning does when the graph has settled, is filled when the next
+    one starts.
+
+    >>> import io
+    >>> terminal = io.StringIO()
+    >>> with ProgressBar(Console(file=terminal, force_terminal=True)) as bar:
+    ...     bar.show_collect(100, 100)
+    >>> "Collecting" in terminal.getvalue()
+    True
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        chosen = Console(stderr=True) if console is None else console
+        self._is_shown = chosen.is_terminal
+        self._rows: dict[str, TaskID] = {}
+        self._bar = rich.progress.Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("time left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=chosen,
+            disable=not self._is_shown,
+            speed_estimate_period=_SPEED_SECONDS,
+            refresh_per_second=4,
+        )
+
+    def __enter__(self) -> ProgressBar:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def show(self, title: str, done: int, total: int, note: str = "") -> None:
+        """Draw the row of one piece of work."""
+        if not self._is_shown:
+            return
+        if title not in self._rows:
+            for row in self._bar.tasks:
+                self._bar.update(row.id, total=row.completed)
+            self._rows[title] = self._bar.add_task(title, total=total, note=note)
+        self._bar.update(self._rows[title], completed=done, total=total, note=note)
+
+    def tell(self, text: str) -> None:
+        """Write a line above the rows."""
+        if self._is_shown:
+            self._bar.console.print(text, markup=False, highlight=False)
+
+    def show_collect(self, done: int, total: int) -> None:
+        """Draw how many transitions are collected."""
+        self.show("Collecting", done, total)
+
+    def show_fit(self, progress: Progress) -> None:
+        """Draw where training is."""
+        self.show_cell("", progress)
+
+    def show_cell(self, name: str, progress: Progress) -> None:
+        """Draw where the training of one of several models is."""
+        title = _PHASES.get(progress.phase, progress.phase)
+        note = ", ".join(f"{key} {value:.4g}" for key, value in progress.metrics.items())
+        self.show(f"{name} {title}".strip(), progress.step, progress.total, note)

@@ -1,0 +1,183 @@
+"""Graphs and tables as text for a terminal, coloured where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from oocdm.graph import ClassGraph, Edge
+
+if TYPE_CHECKING:
+    from oocdm.inference.evaluate import Evaluation
+
+Scores = Sequence[float | None]  # one for each possible edge, in the fixed order; or none at all
+
+RIGHT, WRONG = "✓", "✗"
+
+
+def graph_text(graph: ClassGraph, scores: Scores = (), true: ClassGraph | None = None) -> Text:
+    """A graph as it prints, one target a row, with scores in nats; marked against the true one.
+
+    >>> from oocdm.schema import ObjectClass, Real, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     v = Real()
+    >>> found = ClassGraph.parse(Schema(Ball), ["Ball.x <- self.x", "Ball.v <- self.v, self.x"])
+    >>> true = ClassGraph.parse(Schema(Ball), ["Ball.x <- self.x, self.v", "Ball.v <- self.v"])
+    >>> print(graph_text(found, true=true))
+    ✗ Ball.x <- self.x, self.v (missed)
+    ✗ Ball.v <- self.x (wrong), self.v
+    """
+    rows = []
+    for class_name in graph.schema.classes:
+        for field_name in graph.schema.targets(class_name):
+            edges = [graph.index.edges[i] for i in graph.index.of_target(class_name, field_name)]
+            parts = [_edge_text(e, graph, scores, true) for e in edges if _is_shown(e, graph, true)]
+            row = _mark(edges, graph, true).append(f"{class_name}.{field_name} <- ")
+            rows.append(row.append_text(Text(", ").join(parts) if parts else Text("(nothing)")))
+    return Text("\n").join(rows)
+
+
+def _is_shown(edge: Edge, graph: ClassGraph, true: ClassGraph | None) -> bool:
+    return edge in graph or (true is not None and edge in true)
+
+
+def _mark(edges: Sequence[Edge], graph: ClassGraph, true: ClassGraph | None) -> Text:
+    if true is None:
+        return Text()
+    is_right = all((edge in graph) == (edge in true) for edge in edges)
+    return Text().append(*((f"{RIGHT} ", "green") if is_right else (f"{WRONG} ", "bold red")))
+
+
+def _edge_text(edge: Edge, graph: ClassGraph, scores: Scores, true: ClassGraph | None) -> Text:
+    score = scores[graph.index.position[edge]] if scores else None
+    notes = [] if score is None else [f"{score:.2f}"]
+    style = "green" if true is not None else "bold"
+    if edge not in graph:
+        notes, style = [*notes, "missed"], "yellow"
+    elif true is not None and edge not in true:
+        notes, style = [*notes, "wrong"], "bold red"
+    text = Text().append(edge.source, style)
+    return text.append(f" ({', '.join(notes)})", style="dim") if notes else text
+
+
+def comparison_text(graph: ClassGraph, true: ClassGraph) -> Text:
+    """In one sentence, how a graph compares with the true one.
+
+    >>> from oocdm.schema import ObjectClass, Real, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> full = ClassGraph.full(Schema(Ball))
+    >>> print(comparison_text(full, full))
+    The graph is exact: all 2 true edges, and no other.
+    >>> print(comparison_text(full, ClassGraph.parse(Schema(Ball), ["Ball.x <- self.x"])))
+    Of 1 true edges 1 were found and 0 missed; 1 of the edges found are wrong.
+    """
+    found = graph.compare(true)
+    if found.shd == 0:
+        sentence = f"The graph is exact: all {found.true_edges} true edges, and no other."
+        return Text(sentence, style="green")
+    return Text(
+        f"Of {found.true_edges} true edges {found.true_edges - found.missing} were found and "
+        f"{found.missing} missed; {found.extra} of the edges found are wrong.",
+        style="yellow",
+    )
+
+
+def text_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A plain table; columns of numbers are aligned to the right.
+
+    >>> [column.justify for column in text_table(["field", "rmse"], [["Ball.x", "0.25"]]).columns]
+    ['left', 'right']
+    """
+    cells = [list(row) for row in rows]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=True)
+    for i, name in enumerate(columns):
+        column = [row[i] for row in cells if row[i]]
+        is_right = bool(column) and all(_is_number(cell) for cell in column)
+        table.add_column(name, justify="right" if is_right else "left")
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def evaluation_table(evaluation: Evaluation) -> Table:
+    """The quality of every field: log-likelihood in nats, error, coverage of the 90 % interval.
+
+    >>> from oocdm.inference import Evaluation
+    >>> evaluation_table(Evaluation(1.0, {}, 10)).row_count
+    0
+    """
+    rows = [
+        (
+            name,
+            f"{field.log_likelihood:.3f}",
+            _number(field.rmse, ".4g"),
+            _number(field.accuracy, ".4f"),
+            _number(field.coverage, ".3f"),
+        )
+        for name, field in evaluation.fields.items()
+    ]
+    return text_table(["field", "log-likelihood", "rmse", "accuracy", "90 % interval covers"], rows)
+
+
+def cells_table(cells: Iterable[Mapping[str, Any]]) -> Table:
+    """The cells of `oocdm bench paper`, one a row.
+
+    >>> cells_table([{"env": "block2", "method": "oocdm", "seed": 0, "graph_accuracy": 1.0,
+    ...     "aill_train": 22.5, "aill_id": 22.4, "aill_ood": 21.5, "seconds": 90.0}]).row_count
+    1
+    """
+    names = ("graph_accuracy", "aill_train", "aill_id", "aill_ood", "seconds")
+    rows = [
+        (
+            *(str(cell[name]) for name in ("env", "method", "seed")),
+            *(_number(cell[name], ".4f" if name == "graph_accuracy" else ".2f") for name in names),
+        )
+        for cell in cells
+    ]
+    return text_table(["env", "method", "seed", *(n.replace("_", " ") for n in names)], rows)
+
+
+def speed_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """The comparison of `oocdm bench speed`, one piece of work a row.
+
+    >>> work = {"fast_ms": 10.0, "reference_ms": 90.0, "ratio": 9.0}
+    >>> speed_table([{"env": "block5", "preset": "paper", "training": work}]).row_count
+    1
+    """
+    names = ("fast_ms", "reference_ms", "ratio", "fast_peak_mb", "reference_peak_mb")
+    cells = [
+        (row["env"], row["preset"], work, *(_number(figures.get(n), ".1f") for n in names))
+        for row in rows
+        for work, figures in row.items()
+        if isinstance(figures, Mapping)
+    ]
+    return text_table(["env", "preset", "work", *(n.replace("_", " ") for n in names)], cells)
+
+
+def growth_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """How the cost of one sample grows with the number of blocks.
+
+    >>> growth_table([{"blocks": 5, "preset": "paper", "training_ms_a_sample": 0.1}]).row_count
+    1
+    """
+    names = list(rows[0]) if rows else []
+    cells = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
+    return text_table([name.replace("_", " ") for name in names], cells)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
