@@ -1,0 +1,84 @@
+"""What all verbs share: words for people, one JSON object for machines, errors, options."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, ParamSpec
+
+import typer
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from oocdm.errors import OocdmError
+
+P = ParamSpec("P")
+
+BAD_INPUT = 2  # exit codes
+INTERRUPTED = 130
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Seed = Annotated[int, typer.Option(min=0, help="Makes the result repeatable.")]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Processor threads; all cores if not given.")
+]
+
+
+class Output:
+    """Standard output of one verb: text for a person, or one JSON object, never both.
+
+    >>> out = Output(as_json=True)
+    >>> out.say("Done.")
+    >>> out.finish({"loss": float("nan"), "edges": 14})
+    {"loss": null, "edges": 14}
+    """
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._console = Console(markup=False, highlight=False, emoji=False)
+
+    def say(self, content: RenderableType = "") -> None:
+        """Print for a person."""
+        if not self._as_json:
+            # Lines of text break where the terminal breaks them, so that they can be searched.
+            self._console.print(content, soft_wrap=isinstance(content, str | Text))
+
+    def finish(self, answer: dict[str, Any]) -> None:
+        """Print for a machine."""
+        if self._as_json:
+            typer.echo(json.dumps(_finite(answer), allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for NaN and infinity, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def verb(run: Callable[P, None]) -> Callable[P, None]:
+    """A verb that answers a user's mistake with a message and exit code 2, not a traceback."""
+
+    @functools.wraps(run)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            run(*args, **kwargs)
+        except BrokenPipeError:
+            raise
+        except (OocdmError, OSError) as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+
+    return guarded
+
+
+def use_threads(count: int | None) -> None:
+    """Let torch use so many processor threads; None leaves its own choice."""
+    if count is not None:
+        import torch
+
+        torch.set_num_threads(count)

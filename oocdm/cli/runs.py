@@ -1,0 +1,160 @@
+"""Verbs that make or use a run: train, resume, discover, eval."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import oocdm
+from oocdm.cli.output import AsJson, Output, Seed, Threads, use_threads
+from oocdm.cli.training import (
+    check_new,
+    choose_method,
+    follow,
+    is_finished,
+    read_graph,
+    show_result,
+)
+from oocdm.errors import ModelError
+
+if TYPE_CHECKING:
+    from oocdm.data import Dataset
+    from oocdm.discovery import Discovery
+    from oocdm.methods import AbstractMethod
+    from oocdm.training import FitResult
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
+Data = Annotated[Path, typer.Option(help="Folder of a dataset.")]
+Steps = Annotated[int | None, typer.Option(min=1, rich_help_panel="Schedule")]
+
+
+def train(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Folder of a dataset.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the run.")],
+    method: Annotated[str, typer.Option(help="oocdm or oofull.")] = "oocdm",
+    preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
+    seed: Seed = 0,
+    threshold: Annotated[
+        float | None, typer.Option(help="Nats that an edge must add to be in the graph.")
+    ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(help="A known graph, not to be discovered: printed rows, or JSON."),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="End training after so long.")
+    ] = None,
+    threads: Threads = None,
+    iterations: Steps = None,
+    steps_per_iteration: Steps = None,
+    polish_steps: Annotated[int | None, typer.Option(min=0, rich_help_panel="Schedule")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn a world model and its causal graph from a dataset, into a new run folder."""
+    use_threads(threads)
+    check_new(output)
+    schedule = {
+        "iterations": iterations,
+        "steps_per_iteration": steps_per_iteration,
+        "polish_steps": polish_steps,
+    }
+    chosen = choose_method(method, preset, threshold, schedule)
+    dataset = oocdm.load_dataset(data)
+    known = None if graph is None else read_graph(graph, dataset.schema)
+    result = follow(
+        lambda callback: oocdm.fit(
+            dataset,
+            chosen,
+            seed,
+            known,
+            folder=output,
+            callback=callback,
+            max_seconds=None if minutes is None else 60 * minutes,
+            config={"data": str(data.resolve())},
+        ),
+        output,
+    )
+    show_result(Output(as_json), result, output)
+
+
+def resume(
+    run: Run,
+    data: Annotated[Path | None, typer.Option(help="Dataset, if it has moved.")] = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with an interrupted run; the result equals that of an uninterrupted one."""
+    use_threads(threads)
+    if is_finished(run):
+        result = oocdm.load(run)
+    else:
+        dataset = None if data is None else oocdm.load_dataset(data)
+        result = follow(lambda callback: oocdm.resume(run, dataset, callback), run)
+    show_result(Output(as_json), result, run)
+
+
+def discover(
+    run: Run,
+    data: Data,
+    threshold: Annotated[
+        float | None, typer.Option(help="Nats that an edge must add; the run's if not given.")
+    ] = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Discover the graph again with a trained model: other data or another threshold."""
+    from oocdm.report.terminal import graph_text
+    from oocdm.training.run import graph_to_json
+
+    use_threads(threads)
+    out, result = Output(as_json), oocdm.load(run)
+    method = _with_threshold(result.method, threshold)
+    found = _discover(result, oocdm.load_dataset(data), method, run)
+    scores = [None if score != score else float(score) for score in found.edge_scores]
+    before, after = set(result.graph.edges()), set(found.graph.edges())
+    added, dropped = (sorted(map(str, edges)) for edges in (after - before, before - after))
+    out.say(graph_text(found.graph, scores))
+    out.say(f"\nAgainst the graph of the run: added {len(added)}, dropped {len(dropped)}.")
+    for sign, edges in (("+", added), ("-", dropped)):
+        for edge in edges:
+            out.say(f"  {sign} {edge}")
+    table = graph_to_json(found.graph, scores, getattr(method, "threshold", 0.0))
+    out.finish({"run": str(run), "data": str(data), **table, "added": added, "dropped": dropped})
+
+
+def evaluate(run: Run, data: Data, threads: Threads = None, as_json: AsJson = False) -> None:
+    """Evaluate a run on a dataset: AILL, and for each field likelihood, error and coverage."""
+    from oocdm.report.terminal import evaluation_table
+
+    use_threads(threads)
+    out, result = Output(as_json), oocdm.load(run)
+    report = oocdm.evaluate(result, oocdm.load_dataset(data))
+    out.say(evaluation_table(report))
+    out.say(f"\nAILL {report.aill:.3f} on {report.transitions:,} transitions")
+    out.finish({"run": str(run), "data": str(data), **report.to_json()})
+
+
+def _with_threshold(method: AbstractMethod, threshold: float | None) -> AbstractMethod:
+    if threshold is None:
+        return method
+    if not isinstance(method, oocdm.Oocdm):
+        raise ModelError(f"Method `{method.name}` has no threshold.")
+    return dataclasses.replace(method, threshold=threshold)
+
+
+def _discover(result: FitResult, data: Dataset, method: AbstractMethod, run: Path) -> Discovery:
+    """What the method discovers around the graph of a run."""
+    from oocdm.models.prepared import Prepared
+
+    data.check_schema(result.schema, f"run {run}")
+    testable = result.graph.index.testable(data.max_counts)
+    _, free = method.start(result.schema, None, testable)
+    estimate = result.model.structures(result.graph)[0].bool().cpu().numpy()
+    estimate[: len(testable)] &= testable
+    found = method.discover(result.model, Prepared.of(result.model, data), estimate, free)
+    if found is None:
+        raise ModelError(f"Method `{method.name}` of run {run} does not discover a graph.")
+    return found

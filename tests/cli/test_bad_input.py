@@ -1,0 +1,265 @@
+"""A user's mistake ends with exit code 2 and a message, and nothing is left half-written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+Error = Callable[..., str]
+
+
+def cut(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def change(path: Path, name: str, column: pa.Array) -> None:
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(table.column_names.index(name), name, column), path)
+
+
+def put(path: Path, row: int, value: float) -> None:
+    cells = pq.read_table(path)["s1"].to_numpy().copy()
+    cells[row] = value
+    change(path, "s1", pa.array(cells, from_pandas=False))
+
+
+def rename(path: Path, old: str, new: str) -> None:
+    table = pq.read_table(path)
+    pq.write_table(table.rename_columns([new if n == old else n for n in table.column_names]), path)
+
+
+def spell_out(path: Path) -> None:
+    change(path, "s1", pa.array([str(x) for x in pq.read_table(path)["s1"].to_pylist()]))
+
+
+def pair_up(path: Path) -> None:
+    cells = pq.read_table(path)["s1"].to_pylist()
+    change(path, "s1", pa.array([[x, x] for x in cells], type=pa.list_(pa.float32(), 2)))
+
+
+def empty(path: Path) -> None:
+    for file in path.parent.glob("*.parquet"):
+        pq.write_table(pq.read_table(file).slice(0, 0), file)
+
+
+SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
+    "truncated": (cut, "`{path}` cannot be read as Parquet; it may be cut off or damaged"),
+    "missing": (Path.unlink, "`{path}` is missing from the dataset folder"),
+    "nan": (
+        lambda path: put(path, 7, np.nan),
+        "Field `Block.s1`: expected a finite number, got NaN at episode 0, step 3, object 1.",
+    ),
+    "infinite": (
+        lambda path: put(path, 7, np.inf),
+        "Field `Block.s1`: expected a finite number (float32), got inf at episode 0, step 3, "
+        "object 1.",
+    ),
+    "unknown field": (
+        lambda path: rename(path, "s1", "S1"),
+        "`{path}`: unknown column `S1`. Did you mean `s1`?",
+    ),
+    "dtype": (spell_out, "Field `Block.s1`: expected numbers, got a column of dtype object"),
+    "shape": (
+        pair_up,
+        "Field `Block.s1`: expected numbers, got a column of dtype object, with array",
+    ),
+    "duplicate": (
+        lambda path: change(path, "object", pa.array(np.zeros(pq.read_table(path).num_rows, int))),
+        "Class `Block`: expected one row for each object in a step, got two for episode 0, step 0, "
+        "object 0.",
+    ),
+    "empty": (empty, "The dataset is empty: expected at least two steps of one episode, got 0."),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), SPOILT.values(), ids=SPOILT)
+def test_spoilt_dataset(
+    spoil: Callable[[Path], object], message: str, my_block: Path, tmp_path: Path, error: Error
+) -> None:
+    path = my_block / "Block.parquet"
+    spoil(path)
+    said = error("train", my_block, "-o", tmp_path / "run")
+    assert message.format(path=path) in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_missing_dataset(tmp_path: Path, error: Error) -> None:
+    said = error("train", tmp_path / "none", "-o", tmp_path / "run", "--json")
+    assert f"`{tmp_path / 'none'}`: expected a dataset folder, got none." in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_truncated_schema(my_block: Path, tmp_path: Path, error: Error) -> None:
+    cut(my_block / "schema.json")
+    said = error("train", my_block, "-o", tmp_path / "run")
+    assert f"`{my_block / 'schema.json'}` cannot be read as a schema" in said
+
+
+TRAIN: dict[str, tuple[list[str], str]] = {
+    "method": (["--method", "oocmd"], "Unknown method `oocmd`. Did you mean `oocdm`?"),
+    "preset": (["--preset", "papr"], "Unknown preset `papr`. Did you mean `paper`?"),
+    "threshold": (
+        ["--method", "oofull", "--threshold", "1"],
+        "Method `oofull` has no option `threshold`.",
+    ),
+    "graph": (["--graph", "nowhere.txt"], "`nowhere.txt` cannot be read as a graph"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), TRAIN.values(), ids=TRAIN)
+def test_bad_option_of_train(
+    options: list[str], message: str, block: Path, tmp_path: Path, error: Error
+) -> None:
+    assert message in error("train", block, "-o", tmp_path / "run", *options)
+    assert not (tmp_path / "run").exists()
+
+
+GRAPHS = {
+    "field": ("graph.txt", "Block.s2 <- self.S1", "Unknown field `Block.S1`. Did you mean `s1`?"),
+    "class": ("graph.txt", "Block.s2 <- Totl[*].s1", "Unknown class `Totl`. Did you mean `Total`?"),
+    "row": ("graph.txt", "Block.s2", "Graph row 'Block.s2': expected the form"),
+    "json": ("graph.json", '{"edges": [', "cannot be read as a graph"),
+    "list": ("graph.json", "[]", 'expected a JSON object with a list under the key "edges"'),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "message"), GRAPHS.values(), ids=GRAPHS)
+def test_bad_graph(
+    name: str, text: str, message: str, block: Path, tmp_path: Path, error: Error
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert message in error("train", block, "-o", tmp_path / "run", "--graph", tmp_path / name)
+    assert not (tmp_path / "run").exists()
+
+
+def test_train_does_not_touch_what_is_there(finished: Path, block: Path, error: Error) -> None:
+    said = error("train", block, "-o", finished)
+    assert f"`{finished}` exists already. Choose another folder" in said
+    assert f"oocdm resume {finished}" in said
+
+
+def test_train_needs_two_episodes(
+    tmp_path: Path, error: Error, oocdm: Callable[..., object]
+) -> None:
+    oocdm("collect", "block", "--steps", "20", "-o", tmp_path / "data")
+    said = error("train", tmp_path / "data", "-o", tmp_path / "run")
+    assert "expected at least two episodes with transitions, got 1" in said
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("verb", ["eval", "discover"])
+def test_dataset_of_another_schema(verb: str, finished: Path, mouse: Path, error: Error) -> None:
+    said = error(verb, finished, "--data", mouse)
+    assert "This dataset does not fit" in said
+    assert "classes ['Mouse', 'Food', 'Monster', 'Trap'] against ['Block', 'Total']" in said
+
+
+@pytest.mark.parametrize("verb", ["eval", "discover", "resume"])
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "graph.json", "schema.json"])
+def test_truncated_run(verb: str, name: str, my_run: Path, block: Path, error: Error) -> None:
+    cut(my_run / name)
+    data = [] if verb == "resume" else ["--data", str(block)]
+    said = error(verb, my_run, *data)
+    assert str(my_run / name) in said
+    assert "cut off" in said
+
+
+def test_missing_run(block: Path, tmp_path: Path, error: Error) -> None:
+    for words in (["eval", "--data", block], ["discover", "--data", block], ["resume"]):
+        said = error(words[0], tmp_path / "none", *words[1:])
+        assert f"Run folder {tmp_path / 'none'}: expected a file config.json." in said
+    assert not (tmp_path / "none").exists()
+
+
+def test_unfinished_run(interrupted: Path, block: Path, error: Error) -> None:
+    said = error("eval", interrupted, "--data", block)
+    assert f"{interrupted / 'model.safetensors'}: no such file." in said
+
+
+def test_truncated_checkpoint(interrupted: Path, error: Error) -> None:
+    path = interrupted / "checkpoints" / "last.safetensors"
+    cut(path)
+    before = sorted(interrupted.rglob("*"))
+    said = error("resume", interrupted)
+    assert f"{path}: not readable as weights" in said
+    assert "damaged or cut off" in said
+    assert sorted(interrupted.rglob("*")) == before
+
+
+def test_resume_with_other_data(interrupted: Path, mouse: Path, error: Error) -> None:
+    said = error("resume", interrupted, "--data", mouse)
+    assert f"This dataset does not fit run {interrupted}." in said
+
+
+def test_resume_without_its_data(interrupted: Path, tmp_path: Path, error: Error) -> None:
+    config = json.loads((interrupted / "config.json").read_text())
+    config["data"] = str(tmp_path / "gone")
+    (interrupted / "config.json").write_text(json.dumps(config))
+    said = error("resume", interrupted)
+    assert f"`{tmp_path / 'gone'}`: expected a dataset folder, got none." in said
+
+
+def test_discover_without_discovery(
+    block: Path, quick: list[str], tmp_path: Path, error: Error, oocdm: Callable[..., object]
+) -> None:
+    run = tmp_path / "run"
+    oocdm("train", block, "-o", run, "--method", "oofull", *quick)
+    said = error("discover", run, "--data", block)
+    assert f"Method `oofull` of run {run} does not discover a graph." in said
+    said = error("discover", run, "--data", block, "--threshold", "1")
+    assert "Method `oofull` has no threshold." in said
+
+
+COLLECT: dict[str, tuple[list[str], str]] = {
+    "env": (["blok"], "Unknown environment `blok`. Did you mean `block`? Known: block, mouse."),
+    "option": (
+        ["mouse", "--num-blocks", "2"],
+        "Environment `mouse` has no option `num_blocks`.",
+    ),
+    "variant": (["block", "--variant", "papr"], "Option `variant`: unknown value 'papr'."),
+    "count": (["block", "--num-blocks", "few"], "Option --num-blocks: expected a number"),
+    "steps": (["block", "--steps", "0"], "steps: expected a whole number of at least 1, got 0."),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), COLLECT.values(), ids=COLLECT)
+def test_bad_option_of_collect(
+    words: list[str], message: str, tmp_path: Path, error: Error
+) -> None:
+    assert message in error("collect", *words, "-o", tmp_path / "data")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_collect_overwrites_only_datasets(block: Path, tmp_path: Path, error: Error) -> None:
+    said = error("collect", "block", "-o", block)
+    assert f"`{block}` exists already. Choose another folder, or pass --overwrite." in said
+    (tmp_path / "letters").mkdir()
+    said = error("collect", "block", "-o", tmp_path / "letters", "--overwrite", "--steps", "30")
+    assert "is not a dataset folder, so it is not overwritten." in said
+
+
+def test_demo_overwrites_only_demos(tmp_path: Path, error: Error) -> None:
+    (tmp_path / "run").mkdir()
+    said = error("demo", "--quick", "-o", tmp_path)
+    assert f"`{tmp_path / 'run'}` exists and is not a run. Choose another folder with -o." in said
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_bad_option_of_bench(error: Error) -> None:
+    said = error("bench", "paper", "--env", "blok5")
+    assert "Unknown experiment `blok5`. Did you mean `block5`?" in said
+    said = error("bench", "paper", "--env", "block5", "--seeds", "a-b")
+    assert "Option --seeds: expected such as 0, 0-2 or 0,3,7, got 'a-b'." in said
+
+
+def test_folder_that_cannot_be_written(block: Path, tmp_path: Path, error: Error) -> None:
+    (tmp_path / "file").write_text("")
+    assert "file" in error("collect", "block", "--steps", "30", "-o", tmp_path / "file" / "data")
+    assert "file" in error("train", block, "-o", tmp_path / "file" / "run")

@@ -1,0 +1,209 @@
+"""Every verb does its job, speaks to people and to machines, and is quiet in a pipe."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+import oocdm as package
+from oocdm.graph import ClassGraph
+
+Oocdm = Callable[..., Result]
+Answer = Callable[..., dict[str, Any]]
+
+VERBS = ("demo", "envs", "collect", "train", "resume", "discover", "eval")
+
+
+@pytest.mark.parametrize(
+    "verb", [*([verb] for verb in VERBS), ["bench", "paper"], ["bench", "speed"]]
+)
+def test_help_shows_an_example(verb: list[str], oocdm: Oocdm) -> None:
+    text = oocdm(*verb, "--help").stdout
+    assert f"Example: oocdm {' '.join(verb)}" in text
+    assert "--json" in text
+
+
+def test_version(oocdm: Oocdm) -> None:
+    assert oocdm("--version").stdout == f"oocdm {package.__version__}\n"
+
+
+def test_module_runs_as_the_command_does() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "oocdm", "eval", "nowhere", "--data", "nowhere"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: Run folder nowhere: expected a file config.json.\n"
+
+
+def test_help_does_not_wait_for_what_it_does_not_need() -> None:
+    code = "import sys, oocdm.cli; print({'matplotlib', 'tensorboard'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "set()\n"
+
+
+def test_envs(oocdm: Oocdm, answer: Answer) -> None:
+    assert "block: Blocks with linear dynamics" in oocdm("envs").stdout
+    listed = answer("envs")["envs"]
+    assert [env["name"] for env in listed] == ["block", "mouse"]
+    assert listed[0]["options"]["variant"] == "paper"
+
+
+def test_collect(answer: Answer, oocdm: Oocdm, tmp_path: Path) -> None:
+    words = ("collect", "block", "--num-blocks", "random", "--variant", "released", "--ood")
+    more = ("--noise", "0.01", "--steps", "90", "--seed", "3", "-o", tmp_path / "data")
+    told = answer(*words, *more)
+    assert told["transitions"] == 90
+    assert told["options"] == {
+        "variant": "released",
+        "ood": True,
+        "noise": 0.01,
+        "num_blocks": None,
+    }
+    env = package.make("block", num_blocks=None, variant="released", ood=True, noise=0.01)
+    expected = package.collect(env, steps=90, seed=3)
+    found = package.load_dataset(tmp_path / "data")
+    assert (found.values["Block"]["s1"] == expected.values["Block"]["s1"]).all()
+    result = oocdm("collect", "block", "--steps", "60", "-o", tmp_path / "data", "--overwrite")
+    assert result.stdout.startswith("Dataset(2 episodes, 60 transitions; Block: 5 objects")
+    assert result.stderr == ""
+
+
+def test_collect_takes_ranges_and_likelihood(mouse: Path, answer: Answer, tmp_path: Path) -> None:
+    assert package.load_dataset(mouse).max_counts["Food"] <= 2
+    options = ("--num-food", "1", "--num-monsters", "0-1", "--num-traps", "2")
+    words = ("collect", "mouse", *options, "--likelihood", "normal", "--steps", "20")
+    told = answer(*words, "-o", tmp_path / "mouse")
+    assert told["options"]["num_monsters"] == [0, 1]
+    schema = package.load_dataset(tmp_path / "mouse").schema
+    assert schema.field("Mouse", "position").likelihood == "normal"
+
+
+def test_train_writes_a_whole_run(
+    block: Path, quick: list[str], oocdm: Oocdm, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    result = oocdm("train", block, "-o", run, "--threshold", "0.2", "--seed", "4", *quick)
+    assert result.stderr == ""
+    names = ("config.json", "schema.json", "graph.json", "model.safetensors", "metrics.jsonl")
+    assert all((run / name).is_file() for name in names)
+    assert (run / "graph.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list((run / "tensorboard").iterdir())) == 1
+    loaded = package.load(run)
+    assert isinstance(loaded.method, package.Oocdm)
+    assert (loaded.seed, loaded.method.threshold) == (4, 0.2)
+    assert loaded.method.schedule.polish_steps == 2
+    for row in str(loaded.graph).splitlines():
+        assert row.split(",")[0] in result.stdout
+
+
+def test_train_with_a_known_graph(
+    block: Path, finished: Path, quick: list[str], answer: Answer, tmp_path: Path
+) -> None:
+    rows = tmp_path / "graph.txt"
+    known = package.make("block").true_graph
+    rows.write_text(f"{known}\n")
+    told = answer("train", block, "-o", tmp_path / "text", "--graph", rows, *quick)
+    assert ClassGraph.from_json(package.load_dataset(block).schema, told) == known
+    told = answer(
+        *("train", block, "-o", tmp_path / "json", "--graph", finished / "graph.json"),
+        *("--method", "oofull", "--preset", "paper", "--minutes", "0", *quick),
+        *("--polish-steps", "0"),
+    )
+    assert told["edges"] == package.load(finished).graph.to_json()["edges"]
+    assert told["method"] == "oofull"
+
+
+def test_resume_ends_as_the_uninterrupted_run(
+    interrupted: Path, finished: Path, answer: Answer
+) -> None:
+    told = answer("resume", interrupted)
+    weights = (run / "model.safetensors" for run in (interrupted, finished))
+    first, second = (path.read_bytes() for path in weights)
+    assert first == second
+    assert told["edges"] == package.load(finished).graph.to_json()["edges"]
+    assert (interrupted / "graph.png").is_file()
+    assert not (interrupted / "checkpoints").exists()
+
+
+def test_resume_of_a_finished_run_only_tells(my_run: Path, answer: Answer) -> None:
+    before = sorted((path, path.stat().st_mtime_ns) for path in my_run.rglob("*"))
+    assert answer("resume", my_run)["run"] == str(my_run)
+    assert sorted((path, path.stat().st_mtime_ns) for path in my_run.rglob("*")) == before
+
+
+def test_resume_with_data_that_moved(interrupted: Path, my_block: Path, answer: Answer) -> None:
+    assert answer("resume", interrupted, "--data", my_block)["method"] == "oocdm"
+
+
+def test_discover(finished: Path, block: Path, oocdm: Oocdm, answer: Answer) -> None:
+    told = answer("discover", finished, "--data", block, "--threshold", "1000")
+    assert (told["edges"], told["threshold"]) == ([], 1000)
+    assert told["dropped"] == sorted(map(str, package.load(finished).graph.edges()))
+    assert told["added"] == []
+    scores = {row["edge"]: row["score"] for row in told["table"]}
+    assert scores["Total.s1 <- Total[*].s1"] is None  # there is but one Total
+    assert isinstance(scores["Total.s1 <- self.s1"], float)
+    text = oocdm("discover", finished, "--data", block).stdout
+    assert text.startswith("Block.s1 <- ")
+    assert "Against the graph of the run: added " in text
+
+
+def test_eval(finished: Path, block: Path, oocdm: Oocdm, answer: Answer) -> None:
+    expected = package.evaluate(package.load(finished), package.load_dataset(block))
+    told = answer("eval", finished, "--data", block)
+    assert told["aill"] == pytest.approx(expected.aill)
+    assert set(told["fields"]) == set(expected.fields)
+    text = oocdm("eval", finished, "--data", block).stdout
+    assert f"AILL {expected.aill:.3f} on 300 transitions" in text
+    assert "Total.t" in text
+
+
+def test_demo_tells_and_repeats(oocdm: Oocdm, answer: Answer, tmp_path: Path) -> None:
+    words = ("demo", "--quick", "-o", tmp_path / "demo")
+    text = oocdm(*words).stdout
+    assert "marked against the true ones" in text
+    assert str(tmp_path / "demo" / "run" / "graph.png") in text
+    told = answer(*words)
+    assert 0 < told["graph_accuracy"] <= 1
+    assert {"aill_id", "aill_ood", "seconds", "edges"} <= set(told)
+    assert Path(told["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert len(package.load_dataset(told["data"])) == 400
+    package.load(told["run"])
+
+
+def test_bench_speaks_to_both(
+    monkeypatch: pytest.MonkeyPatch, oocdm: Oocdm, answer: Answer
+) -> None:
+    asked: dict[str, Any] = {}
+    figures = ("graph_accuracy", "aill_train", "aill_id", "aill_ood", "seconds")
+    cell = {"env": "block5", "method": "oocdm", "seed": 0, **dict.fromkeys(figures, 0.5)}
+
+    def run_paper(**words: Any) -> dict[str, Any]:
+        asked.update(words)
+        return {"cells": [cell], "summary": {}}
+
+    work = {"fast_ms": 10.0, "reference_ms": 90.0, "ratio": 9.0, "fast_peak_mb": None}
+
+    def run_speed(**words: Any) -> dict[str, Any]:
+        asked.update(words)
+        growth = [{"blocks": 5, "preset": "paper", "training_ms_a_sample": 0.123456}]
+        return {"rows": [{"env": "block5", "preset": "paper", "work": work}], "growth": growth}
+
+    monkeypatch.setattr("oocdm.bench.paper.run_paper", run_paper)
+    monkeypatch.setattr("oocdm.bench.speed.run_speed", run_speed)
+    words = ("bench", "paper", "--env", "block5", "--env", "mouse", "--seeds", "0-2,7")
+    assert answer(*words) == {"cells": [cell], "summary": {}}
+    assert (asked["envs"], asked["methods"]) == (["block5", "mouse"], ["oocdm"])
+    assert asked["seeds"] == [0, 1, 2, 7]
+    assert "block5   oocdm" in oocdm(*words).stdout
+    assert answer("bench", "speed", "--env", "block5", "--repeats", "2")["rows"]
+    assert (asked["envs"], asked["repeats"]) == (["block5"], 2)
+    assert "0.1235" in oocdm("bench", "speed").stdout
