@@ -1,22 +1,21 @@
 """Describe a world of objects, state its causal graph, and look at it in several forms."""
 
-from oocdm.graph import ClassGraph
-from oocdm.schema import Integer, ObjectClass, Real, Schema
+import oocdm
 
 
-class Ball(ObjectClass):
-    position = Real(shape=(2,))
-    speed = Real(shape=(2,))
-    push = Real(shape=(2,), action=True)
-    mass = Real(low=0.0, static=True)
+class Ball(oocdm.ObjectClass):
+    position = oocdm.Real(shape=(2,))
+    speed = oocdm.Real(shape=(2,))
+    push = oocdm.Real(shape=(2,), action=True)
+    mass = oocdm.Real(low=0.0, static=True)
 
 
-class Score(ObjectClass):
-    points = Integer(low=0)
+class Score(oocdm.ObjectClass):
+    points = oocdm.Integer(low=0)
 
 
-schema = Schema(Ball, Score)
-graph = ClassGraph.parse(
+schema = oocdm.Schema(Ball, Score)
+graph = oocdm.ClassGraph.parse(
     schema,
     [
         "Ball.position <- self.position, self.speed",
