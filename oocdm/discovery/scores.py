@@ -10,10 +10,10 @@ from torch import Tensor
 
 from oocdm.graph import EdgeIndex
 from oocdm.models.network import PATHS, AbstractWorldModel
-from oocdm.models.prepared import Prepared, mean_scores
+from oocdm.models.prepared import Prepared
 from oocdm.schema import Schema
 
-CHUNK = 2048  # transitions scored at once: small enough to stay in the processor's caches
+CHUNK = 256  # transitions scored at once: small enough to stay in the processor's caches
 
 
 class StructureParts:
@@ -67,18 +67,15 @@ def score_structures(
 ) -> np.ndarray:
     """Mean log-likelihood of each target under each structure: (structure, target)."""
     rows = torch.as_tensor(structures, dtype=model.dtype, device=model.device)
-    totals = []
-    for row in rows:
-        sums: Tensor | float = 0.0
-        counts: Tensor | float = 0.0
-        for chunk in data.chunks(CHUNK):
-            scores = model.decode(chunk.inputs, row[None]).log_prob(chunk.targets, resolution)
-            known = torch.cat([chunk.targets.known[c].sum((0, 1)) for c in scores])
-            sums = sums + (mean_scores(scores, chunk.targets) * known.clamp(min=1)).double()
-            counts = counts + known
-        assert isinstance(sums, Tensor) and isinstance(counts, Tensor)
-        totals.append(sums / counts.clamp(min=1))
-    return torch.stack(totals).cpu().numpy()
+    sums = torch.zeros(len(rows), model.num_targets, dtype=torch.float64, device=model.device)
+    counts = torch.zeros(model.num_targets, dtype=torch.float64, device=model.device)
+    for chunk in data.chunks(CHUNK):
+        targets = chunk.targets.map(lambda t: t.repeat(len(rows), *[1] * (t.ndim - 1)))
+        scores = model.decode_variants(chunk.inputs, rows).log_prob(targets, resolution)
+        each = [score.unflatten(0, (len(rows), -1)).sum((1, 2)) for score in scores.values()]
+        sums += torch.cat(each, dim=1)
+        counts += torch.cat([chunk.targets.known[c].sum((0, 1)) for c in scores])
+    return (sums / counts.clamp(min=1)).cpu().numpy()
 
 
 def part_values(

@@ -19,6 +19,7 @@ from oocdm.models.attention import attend, closed
 from oocdm.models.features import Inputs
 from oocdm.models.network import AbstractWorldModel, Structures
 from oocdm.models.prediction import Predictions
+from oocdm.models.variants import VariantEmbedding
 from oocdm.models.wiring import Wiring
 
 LEAK = 0.01
@@ -48,6 +49,18 @@ class FastModel(AbstractWorldModel):
     def decode_each(self, inputs: Inputs, structures: list[Structures]) -> list[Predictions]:
         encoded = self.encode(inputs)
         return [self._decode_encoded(inputs, encoded, each) for each in structures]
+
+    def decode_variants(self, inputs: Inputs, structures: Structures) -> Predictions:
+        encoded, num = self.encode(inputs), len(structures)
+        wiring = Wiring(self, structures, num * inputs.batch_size)
+        classes = {}
+        for c in self.predictors:
+            h = VariantEmbedding(self, c, inputs, encoded, wiring).embed().flatten(1, 2)
+            out, linear = self._decode_embedding(c, h, wiring)
+            has_self = wiring.spread(self._self_edges(c, structures))
+            values = inputs.values[c].repeat(num, 1, 1, 1)
+            classes[c] = self.head(c, out, linear, values, has_self)
+        return Predictions(self.schema, classes)
 
     def _decode_encoded(
         self, inputs: Inputs, encoded: dict[str, Tensor], structures: Structures

@@ -338,6 +338,14 @@ class AbstractWorldModel(nn.Module):
         """Predictions of the same batch under several sets of structures."""
         return [self.decode(inputs, each) for each in structures]
 
+    def decode_variants(self, inputs: Inputs, structures: Structures) -> Predictions:
+        """Predictions of the whole batch under each structure, one structure after the other.
+
+        Without gradients; meant for structures that differ in few parts.
+        """
+        num = len(structures)
+        return self.decode(inputs.map(lambda t: t.repeat(num, *[1] * (t.ndim - 1))), structures)
+
     def _check_schema(self, schema: Schema) -> None:
         if schema is not self.schema and schema != self.schema:
             raise ModelError(
