@@ -100,46 +100,55 @@ class FastModel(AbstractWorldModel):
         if "sum" in o.aggregators:
             parts.append(self._sum(c, inputs, encoded, wiring, own.pop(0)))
         if self.featuriser.extreme_columns[c]:
-            allowed = wiring.spread(self.extreme_block(wiring.structures, c)).unsqueeze(1)
-            gate = wiring.gate(c, "extremes")
-            parts.append(inputs.extremes[c].unsqueeze(2) * (allowed * gate))
+            allowed = wiring.spread(wiring.extremes(c)).unsqueeze(1)
+            parts.append(inputs.extremes[c].unsqueeze(2) * allowed)
         return torch.cat([part.permute(2, 0, 1, 3) for part in parts], dim=-1)
 
     def _decode_embedding(self, c: str, h: Tensor, wiring: Wiring) -> tuple[Tensor, Tensor | None]:
         """Outputs of decoders and linear maps: (batch, object, target, output) each."""
-        p, o = self.predictor(c), self.options
-        present = self.parts(wiring.structures, c)
-        leading = h.shape[1:3]
+        p = self.predictor(c)
+        num_targets, leading = len(h), h.shape[1:3]
+        hidden, linear = self._first_layer(c, h, wiring)
         live = np.flatnonzero(wiring.has_path(c, "decoder").any(0))
-        pick = _picker(live, len(h))
-        hidden = torch.baddbmm(
-            pick(p.decoder_bias1).unsqueeze(1), pick(h).flatten(1, 2), pick(p.decoder_weight1)
-        )
-        if o.structure_aware:
-            shift = torch.einsum("gsp,sph->sgh", present, p.structure_weight)
-            groups = pick(shift).unsqueeze(2)
-            hidden = hidden.unflatten(1, (groups.shape[1], -1)).add(groups).flatten(1, 2)
-        hidden = functional.leaky_relu(hidden, LEAK)
+        pick = _picker(live, num_targets)
+        hidden = functional.leaky_relu(pick(hidden), LEAK)
         hidden = torch.baddbmm(pick(p.decoder_bias2).unsqueeze(1), hidden, pick(p.decoder_weight2))
         hidden = functional.leaky_relu(hidden, LEAK)
         out = torch.bmm(hidden, pick(p.decoder_weight3))
-        if len(live) < len(h):
-            out = out.new_zeros(len(h), *out.shape[1:]).index_copy(0, torch.as_tensor(live), out)
+        if len(live) < num_targets:
+            index = torch.as_tensor(live, device=out.device)
+            out = out.new_zeros(num_targets, *out.shape[1:]).index_copy(0, index, out)
         out = out.unflatten(1, leading).permute(1, 2, 0, 3)
         if not wiring.is_single:
             out = out * wiring.gate(c, "decoder")
-        linear = self._linear(h, p.linear_weight, present) if o.linear_path else None
+        if linear is not None:
+            linear = linear.unflatten(1, leading).permute(1, 2, 0, 3)
         return out + p.decoder_bias3, linear
 
-    def _linear(self, h: Tensor, weight: Tensor, present: Tensor) -> Tensor:
-        """The linear map of the embedding for each structure's parts."""
-        maps = weight[:, 0].unsqueeze(1)
-        if weight.shape[1] > 1:
-            maps = maps + torch.einsum("gsp,spwo->sgwo", present, weight[:, 1:])
-        targets, batch, objects, width = h.shape
-        rows = h.reshape(targets * maps.shape[1], -1, width)
-        out = torch.bmm(rows, maps.flatten(0, 1))
-        return out.view(targets, batch, objects, out.shape[-1]).permute(1, 2, 0, 3)
+    def _first_layer(self, c: str, h: Tensor, wiring: Wiring) -> tuple[Tensor, Tensor | None]:
+        """First hidden layer and linear map, in one product: (target, batch * object, out)."""
+        p, o = self.predictor(c), self.options
+        weight = p.decoder_weight1.unsqueeze(1)  # (target, structure, feature, out)
+        bias = p.decoder_bias1.unsqueeze(1)  # (target, structure, out)
+        present = self.parts(wiring.structures, c).transpose(0, 1)
+        if o.structure_aware:
+            bias = bias + torch.bmm(present, p.structure_weight)
+        if o.linear_path:
+            maps = p.linear_weight[:, :1]
+            if o.structure_aware:
+                added = torch.bmm(present, p.linear_weight[:, 1:].flatten(2))
+                maps = maps + added.unflatten(2, maps.shape[2:])
+            weight = torch.cat([weight.expand(-1, maps.shape[1], -1, -1), maps], dim=-1)
+            bias = functional.pad(bias, (0, maps.shape[-1]))
+        groups, num_hidden = bias.shape[1], p.decoder_weight1.shape[2]
+        x = h.reshape(len(h) * groups, -1, h.shape[3])
+        weight = weight.expand(-1, groups, -1, -1).flatten(0, 1)
+        both = torch.baddbmm(bias.flatten(0, 1).unsqueeze(1), x, weight)
+        both = both.view(len(h), h.shape[1] * h.shape[2], both.shape[2])
+        if not o.linear_path:
+            return both, None
+        hidden, linear = both.split([num_hidden, both.shape[2] - num_hidden], dim=-1)
+        return hidden, linear
 
     # ---------------------------------------------------------------- messages
 

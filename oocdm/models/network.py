@@ -8,9 +8,8 @@ between them as they are.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -21,7 +20,9 @@ from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.models.features import Featuriser, Inputs, Targets
+from oocdm.models.named import BuffersByName, ModulesByName
 from oocdm.models.options import ModelOptions
+from oocdm.models.parameters import EncoderParameters, HeadScales, PredictorParameters
 from oocdm.models.prediction import ClassPrediction, Predictions
 from oocdm.models.scales import Scales
 from oocdm.schema import Schema
@@ -34,142 +35,14 @@ PATHS = ("decoder", "sum", "extremes")
 Structures = Tensor
 
 
-def xavier(*shape: int, fan_in: int, fan_out: int) -> nn.Parameter:
-    """A Xavier-normal weight, whatever the layout of its axes."""
-    return nn.Parameter(torch.randn(*shape) * (2.0 / (fan_in + fan_out)) ** 0.5)
-
-
-class EncoderParameters(nn.Module):
-    """Attribute encoders of one class: input -> hidden (leaky ReLU) -> encoding (ReLU)."""
-
-    def __init__(self, widths: list[int], padded: int, dim: int) -> None:
-        super().__init__()
-        num_fields = len(widths)
-        self.hidden_weight = xavier(num_fields, padded, dim, fan_in=1, fan_out=1)
-        with torch.no_grad():
-            for i, width in enumerate(widths):
-                self.hidden_weight[i] *= (1.0 / (width + dim)) ** 0.5
-        self.hidden_bias = nn.Parameter(torch.zeros(num_fields, dim))
-        self.weight = xavier(num_fields, dim, dim, fan_in=dim, fan_out=dim)
-        self.bias = nn.Parameter(torch.zeros(num_fields, dim))
-
-
-class PredictorParameters(nn.Module):
-    """The predictors of all target fields of one class, stacked along a target axis."""
-
-    query_weight: Tensor
-    query_bias: Tensor
-    key_weight: Tensor
-    key_bias: Tensor
-    value_weight: Tensor
-    value_bias: Tensor
-
-    def __init__(
-        self,
-        options: ModelOptions,
-        num_targets: int,
-        own_width: int,
-        source_widths: Mapping[str, int],
-        num_equal: Mapping[str, int],
-        num_extremes: int,
-        num_parts: int,
-        outputs: int,
-    ) -> None:
-        super().__init__()
-        o, s = options, num_targets
-        self.local_weight = xavier(own_width, s, o.local_dim, fan_in=own_width, fan_out=o.local_dim)
-        self.local_bias = nn.Parameter(torch.zeros(s, o.local_dim))
-        width = o.local_dim
-        if "attention" in o.aggregators:
-            d = o.local_dim
-            width += d
-            self.global_weight = _per_source(source_widths, s, d)
-            self.global_bias = nn.ParameterDict(
-                {k: nn.Parameter(torch.zeros(s, d)) for k in source_widths}
-            )
-            for name in ("query", "key", "value"):
-                setattr(self, f"{name}_weight", xavier(s, d, d, fan_in=d, fan_out=d))
-                setattr(self, f"{name}_bias", nn.Parameter(torch.zeros(s, d)))
-        if "sum" in o.aggregators:
-            d = o.message_dim
-            width += d
-            self.message_own = xavier(own_width, s, d, fan_in=own_width, fan_out=d)
-            self.message_weight = _per_source(source_widths, s, d)
-            self.message_bias = nn.ParameterDict(
-                {k: nn.Parameter(torch.zeros(s, d)) for k in source_widths}
-            )
-            self.equal_weight = nn.ParameterDict(
-                {k: xavier(n, s, d, fan_in=n, fan_out=d) for k, n in num_equal.items() if n}
-            )
-        width += num_extremes
-        h = o.decoder_dim
-        self.decoder_weight1 = xavier(s, width, h, fan_in=width, fan_out=h)
-        self.decoder_bias1 = nn.Parameter(torch.zeros(s, h))
-        self.decoder_weight2 = xavier(s, h, h, fan_in=h, fan_out=h)
-        self.decoder_bias2 = nn.Parameter(torch.zeros(s, h))
-        self.decoder_weight3 = xavier(s, h, outputs, fan_in=h, fan_out=outputs)
-        self.decoder_bias3 = nn.Parameter(torch.zeros(s, outputs))
-        if o.structure_aware:
-            self.structure_weight = nn.Parameter(torch.zeros(s, num_parts, h))
-        if o.linear_path:
-            # One linear map, and for each part of the structure what its presence adds to it.
-            parts = num_parts if o.structure_aware else 0
-            self.linear_weight = nn.Parameter(torch.zeros(s, 1 + parts, width, outputs))
-
-
-def _per_source(widths: Mapping[str, int], num_targets: int, dim: int) -> nn.ParameterDict:
-    return nn.ParameterDict(
-        {k: xavier(w, num_targets, dim, fan_in=w, fan_out=dim) for k, w in widths.items()}
-    )
-
-
-class HeadScales(nn.Module):
-    """Units of the predicted normals of one class, and bounds: (target, component) each."""
-
-    def __init__(self, schema: Schema, class_name: str, scales: Scales, width: int) -> None:
-        super().__init__()
-        rows = [scales.fields[class_name, v] for v in schema.targets(class_name)]
-
-        def stack(name: str, fill: float) -> Tensor:
-            padded = [
-                functional.pad(getattr(r, name), (0, width - len(getattr(r, name))), value=fill)
-                for r in rows
-            ]
-            return torch.stack(padded) if padded else torch.zeros(0, width)
-
-        for name, fill in (("value_mean", 0.0), ("value_sd", 1.0)):
-            self.register_buffer(name, stack(name, fill))
-        for name, fill in (("change_mean", 0.0), ("change_sd", 1.0)):
-            self.register_buffer(name, stack(name, fill))
-        fields = [schema.field(class_name, v) for v in schema.targets(class_name)]
-        for name, sign in (("low", -1.0), ("high", 1.0)):
-            is_boolean = [f.kind == "boolean" for f in fields]
-            bounds = [
-                sign if b else (sign * torch.inf if getattr(f, name) is None else getattr(f, name))
-                for f, b in zip(fields, is_boolean, strict=True)
-            ]
-            self.register_buffer(
-                name, torch.tensor(bounds, dtype=torch.float32).view(-1, 1), persistent=False
-            )
-        self.register_buffer("sigma_floor", torch.zeros(len(rows), width))
-
-    value_mean: Tensor
-    value_sd: Tensor
-    change_mean: Tensor
-    change_sd: Tensor
-    low: Tensor
-    high: Tensor
-    sigma_floor: Tensor
-
-
 def _follow_weights(model: AbstractWorldModel, _: object) -> None:
     """Give the featuriser the scales that were just loaded."""
     fields = {
         (c, f): replace(scale, value_mean=saved[0], value_sd=saved[1])
         for (c, f), scale in model.featuriser.scales.fields.items()
-        for saved in [model.input_scales[c].get_buffer(f)]
+        for saved in [model.input_scales[c][f]]
     }
-    extremes = {c: model.input_scales[c].get_buffer("_extremes") for c in model.schema.classes}
+    extremes = {c: model.extreme_scales[c] for c in model.schema.classes}
     model.featuriser.scales = Scales(fields, extremes)
 
 
@@ -194,41 +67,56 @@ class AbstractWorldModel(nn.Module):
     paths: Tensor
 
     def _init_scales(self, scales: Scales) -> None:
-        self.heads = nn.ModuleDict(
+        self.heads = ModulesByName(
             {
                 c: HeadScales(self.schema, c, scales, self.featuriser.components[c])
                 for c in self.schema.classes
             }
         )
         # The featuriser keeps plain tensors; these buffers save them with the weights.
-        self.input_scales = nn.ModuleDict()
-        for c in self.schema.classes:
-            module = nn.Module()
-            for f in self.schema.fields(c):
-                scale = scales.fields[c, f]
-                module.register_buffer(f, torch.stack([scale.value_mean, scale.value_sd]))
-            columns = len(self.featuriser.extreme_columns[c])
-            unit = torch.stack([torch.zeros(columns), torch.ones(columns)])
-            extremes = scales.extremes.get(c, unit) if columns else unit
-            module.register_buffer("_extremes", extremes)
-            self.input_scales[c] = module
+        self.input_scales = ModulesByName(
+            {
+                c: BuffersByName(
+                    {
+                        f: torch.stack(
+                            [scales.fields[c, f].value_mean, scales.fields[c, f].value_sd]
+                        )
+                        for f in self.schema.fields(c)
+                    }
+                )
+                for c in self.schema.classes
+            }
+        )
+        self.extreme_scales = BuffersByName(
+            {c: self._extreme_scale(c, scales) for c in self.schema.classes}
+        )
         self.register_load_state_dict_post_hook(_follow_weights)
+
+    def _extreme_scale(self, c: str, scales: Scales) -> Tensor:
+        columns = len(self.featuriser.extreme_columns[c])
+        unit = torch.stack([torch.zeros(columns), torch.ones(columns)])
+        return scales.extremes.get(c, unit) if columns else unit
 
     def _init_parameters(self) -> None:
         o, schema, featuriser = self.options, self.schema, self.featuriser
-        self.encoders = nn.ModuleDict()
-        for c in schema.classes:
-            widths = [featuriser.field_width(c, f) for f in schema.fields(c)]
-            self.encoders[c] = EncoderParameters(widths, featuriser.width[c], o.encoding_dim)
+        widths = {
+            c: [featuriser.field_width(c, f) for f in schema.fields(c)] for c in schema.classes
+        }
+        self.encoders = ModulesByName(
+            {
+                c: EncoderParameters(widths[c], featuriser.width[c], o.encoding_dim)
+                for c in schema.classes
+            }
+        )
         # One encoded attribute: learned channels, then the raw value (padded within its class).
         self.encoded_dim = {
             c: o.encoding_dim + (featuriser.raw_width[c] if o.enrich else 0) for c in schema.classes
         }
         source_widths = {c: len(schema.fields(c)) * self.encoded_dim[c] for c in schema.classes}
-        self.predictors = nn.ModuleDict()
+        predictors = {}
         for c in schema.classes:
             if schema.targets(c):
-                self.predictors[c] = PredictorParameters(
+                predictors[c] = PredictorParameters(
                     o,
                     len(schema.targets(c)),
                     source_widths[c],
@@ -240,6 +128,7 @@ class AbstractWorldModel(nn.Module):
                     + len(PATHS),
                     self._num_outputs(c),
                 )
+        self.predictors = ModulesByName(predictors)
 
     def _num_outputs(self, c: str) -> int:
         widths = [2 * self.featuriser.components[c]]
@@ -253,15 +142,15 @@ class AbstractWorldModel(nn.Module):
 
     def encoder(self, c: str) -> EncoderParameters:
         """The attribute encoders of one class."""
-        return cast(EncoderParameters, self.encoders[c])
+        return self.encoders[c]
 
     def predictor(self, c: str) -> PredictorParameters:
         """The predictors of one class's targets."""
-        return cast(PredictorParameters, self.predictors[c])
+        return self.predictors[c]
 
     def head_scales(self, c: str) -> HeadScales:
         """Units, bounds and floors of one class's targets."""
-        return cast(HeadScales, self.heads[c])
+        return self.heads[c]
 
     # ---------------------------------------------------------------- using
 
@@ -304,20 +193,6 @@ class AbstractWorldModel(nn.Module):
         start = len(self.index) + before * len(PATHS)
         stop = start + len(self.schema.targets(c)) * len(PATHS)
         return structures[:, start:stop].unflatten(1, (-1, len(PATHS)))
-
-    def extreme_block(self, structures: Structures, c: str) -> Tensor:
-        """Which extremes the edges allow: (structure, target, column)."""
-        local = self.index.local_block(structures, c)
-        own = list(self.schema.fields(c))
-        columns = []
-        for column in self.featuriser.extreme_columns[c]:
-            k = column.source_class
-            row = list(self.schema.fields(k)).index(column.source_field)
-            allowed = self.index.global_block(structures, k, c)[:, row]
-            if column.is_difference:
-                allowed = allowed * local[:, own.index(column.source_field)]
-            columns.append(allowed)
-        return torch.stack(columns, dim=-1)
 
     def parts(self, structures: Structures, c: str) -> Tensor:
         """All that may enter the predictors of a class, 0 or 1: (structure, target, part)."""

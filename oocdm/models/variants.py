@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from oocdm.models.features import Inputs
-from oocdm.models.network import AbstractWorldModel, PredictorParameters
+from oocdm.models.network import AbstractWorldModel
+from oocdm.models.parameters import PredictorParameters
 from oocdm.models.wiring import Wiring
 
 
@@ -85,9 +86,7 @@ class VariantEmbedding:
             own = self._own(p.message_own, torch.zeros_like(p.message_own[0]))
             parts.append(self._sum(own))
         if self.model.featuriser.extreme_columns[self.c]:
-            allowed = self.model.extreme_block(self.wiring.structures, self.c)
-            gate = self._flags(self.wiring.has_path(self.c, "extremes")).unsqueeze(-1)
-            allowed = (allowed.transpose(0, 1) * gate)[:, :, None, None]
+            allowed = self.wiring.extremes(self.c).transpose(0, 1)[:, :, None, None]
             parts.append(self.inputs.extremes[self.c] * allowed)
         return torch.cat(parts, dim=-1)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
+import torch
 from torch import Tensor
 
+from oocdm.graph import EdgeIndex
+from oocdm.models.features import Featuriser
 from oocdm.models.network import PATHS, AbstractWorldModel, Structures
 
 
@@ -54,7 +57,36 @@ class Wiring:
         found: np.ndarray = block.detach().cpu().numpy() > 0
         return found
 
+    def extremes(self, c: str) -> Tensor:
+        """Which extremes edges and paths allow, 0 or 1: (structure, target, column)."""
+        sources, owns = _extreme_edges(self.model.featuriser, c)
+        allowed = self.structures[:, sources]
+        allowed = allowed * torch.where(owns >= 0, self.structures[:, owns], 1.0)
+        path = self.model.path_block(self.structures, c)[..., PATHS.index("extremes")]
+        return allowed * path.unsqueeze(-1)
+
     def gate(self, c: str, path: str) -> Tensor:
         """A path as numbers 0 and 1, to multiply with: (batch or 1, 1, target, 1)."""
         block = self.model.path_block(self.structures, c)[..., PATHS.index(path)]
         return self.spread(block)[:, None, :, None]
+
+
+@lru_cache(maxsize=256)
+def _extreme_edges(featuriser: Featuriser, c: str) -> tuple[Tensor, Tensor]:
+    """Positions of the edges that each extreme needs: (target, column) each.
+
+    First the global edge from its source; then the local one of a difference, else -1.
+    """
+    schema, index = featuriser.schema, EdgeIndex.of(featuriser.schema)
+    positions, own = np.arange(len(index)), list(schema.fields(c))
+    local = index.local_block(positions, c)
+    columns = featuriser.extreme_columns[c]
+    edges = np.full((2, local.shape[1], len(columns)), -1)
+    for i, column in enumerate(columns):
+        k, f = column.source_class, column.source_field
+        row = list(schema.fields(k)).index(f)
+        edges[0, :, i] = index.global_block(positions, k, c)[row]
+        if column.is_difference:
+            edges[1, :, i] = local[own.index(f)]
+    sources, owns = torch.as_tensor(edges)
+    return sources, owns

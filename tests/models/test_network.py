@@ -297,12 +297,10 @@ def test_equal_schemas_are_the_same() -> None:
     assert model.structures(ClassGraph.full(Schema.from_json(WORLD.to_json()))).all()
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="buffers are called as the fields are")
 def test_field_names_that_modules_use_are_usable() -> None:
     fields = {name: Real() for name in ("type", "half", "train", "children")}
     FastModel(Schema(type("Thing", (ObjectClass,), fields)), ModelOptions(), None)
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="modules are called as the classes are")
 def test_class_names_that_modules_use_are_usable() -> None:
     FastModel(Schema(type("items", (ObjectClass,), {"x": Real()})), ModelOptions(), None)

@@ -76,7 +76,6 @@ def test_extremes_are_measured_over_present_objects() -> None:
     torch.testing.assert_close(sd, torch.where(expected > 0, expected, 1.0))
 
 
-@pytest.mark.xfail(strict=True, raises=UserWarning, reason="the spread of no columns at all")
 def test_a_world_without_numbers_can_be_measured() -> None:
     schema = Schema(type("Coin", (ObjectClass,), {"face": Categorical(2)}))
     data = random_transitions(schema, {"Coin": 2}, 5, np.random.default_rng(0))

@@ -351,7 +351,6 @@ def test_unknown_values_do_not_enter_the_loss() -> None:
         assert torch.equal(a, b)
 
 
-@pytest.mark.xfail(strict=True, reason="buffers of the model bear the names of fields")
 @pytest.mark.parametrize("name", ["type", "half", "training"])
 def test_a_field_may_have_any_name(name: str) -> None:
     schema = Schema(type("Ball", (ObjectClass,), {"x": Real(), name: Real()}))
