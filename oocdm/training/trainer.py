@@ -15,7 +15,7 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery, resolution_of
-from oocdm.errors import DataError, GraphError
+from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.methods.method import AbstractMethod, Term
 from oocdm.models.features import Featuriser
@@ -216,9 +216,15 @@ class Trainer:
             loss = loss - term.weight * mean_scores(scores, batch.targets).sum()
         self.model.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(
-            self.model.parameters(), self.schedule.max_gradient_norm, error_if_nonfinite=True
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.model.parameters(), self.schedule.max_gradient_norm
         )
+        if not norm.isfinite():
+            raise ModelError(
+                f"Training diverged: the loss is {float(loss):.3g} and its gradient is not "
+                "finite. Lower the schedule's learning_rate, or look for extreme values in the "
+                "data."
+            )
         self.optimiser.step(learning_rate)
         return float(loss.detach())
 

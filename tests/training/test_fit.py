@@ -407,3 +407,12 @@ def test_options_belong_to_a_name_not_to_a_method() -> None:
     for options in ({"threshold": 0.3}, {"preset": "paper"}):
         with pytest.raises(ModelError, match=r"^fit: "):
             fit(DATA, METHODS["oocdm"], **options)  # type: ignore[arg-type]
+
+
+def test_divergence_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "oocdm.training.trainer.mean_scores",
+        lambda scores, targets: next(iter(scores.values())).sum() * torch.inf,
+    )
+    with pytest.raises(ModelError, match="Training diverged"):
+        fit(DATA, METHODS["oofull"])
