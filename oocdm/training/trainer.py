@@ -221,7 +221,7 @@ class Trainer:
         )
         if not norm.isfinite():
             raise ModelError(
-                f"Training diverged: the loss is {float(loss):.3g} and its gradient is not "
+                f"Training diverged: the loss is {float(loss.detach()):.3g} and its gradient is not "
                 "finite. Lower the schedule's learning_rate, or look for extreme values in the "
                 "data."
             )
