@@ -221,9 +221,9 @@ class Trainer:
         )
         if not norm.isfinite():
             raise ModelError(
-                f"Training diverged: the loss is {float(loss.detach()):.3g} and its gradient is not "
-                "finite. Lower the schedule's learning_rate, or look for extreme values in the "
-                "data."
+                f"Training diverged: the loss is {float(loss.detach()):.3g} and its gradient is "
+                "not finite. Lower the schedule's learning_rate, or look for extreme values in "
+                "the data."
             )
         self.optimiser.step(learning_rate)
         return float(loss.detach())
