@@ -68,7 +68,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     return Schema(*classes)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(schemas())
 def test_json_round_trip(schema: Schema) -> None:
     text = json.dumps(schema.to_json(), allow_nan=False)
@@ -82,7 +82,7 @@ def test_json_round_trip(schema: Schema) -> None:
         assert dict(back.fields(c)) == dict(schema.fields(c))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(fields())
 def test_field_json_round_trip(field: Field) -> None:
     back = field_from_json(json.loads(json.dumps(field.to_json())))
@@ -91,7 +91,7 @@ def test_field_json_round_trip(field: Field) -> None:
         assert getattr(back, name) == getattr(field, name)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(schemas(), st.data())
 def test_any_change_of_a_field_makes_another_schema(schema: Schema, data: st.DataObject) -> None:
     c = data.draw(st.sampled_from(list(schema.classes)))
