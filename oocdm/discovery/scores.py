@@ -13,7 +13,7 @@ from oocdm.models.network import PATHS, AbstractWorldModel
 from oocdm.models.prepared import Prepared
 from oocdm.schema import Schema
 
-CHUNK = 256  # transitions scored at once: small enough to stay in the processor's caches
+CHUNK = 512  # transitions scored at once: small enough to stay in the processor's caches
 
 
 class StructureParts:
