@@ -27,7 +27,7 @@ def paper(
     minutes: Annotated[
         float | None, typer.Option(min=0, help="End each fit after so long.")
     ] = None,
-    threads: Threads = None,
+    threads: Threads = 1,
     output: Results = None,
     as_json: AsJson = False,
 ) -> None:
@@ -57,7 +57,7 @@ def speed(
         typer.Option(help="May be repeated; block5, block10 and mouse if not given."),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Times are medians of so many.")] = 5,
-    threads: Threads = None,
+    threads: Threads = 1,
     output: Results = None,
     as_json: AsJson = False,
 ) -> None:

@@ -47,7 +47,7 @@ def demo(
         bool, typer.Option("--quick", help="Seconds instead of minutes; learns next to nothing.")
     ] = False,
     seed: Seed = 0,
-    threads: Threads = None,
+    threads: Threads = 1,
     as_json: AsJson = False,
 ) -> None:
     """Show the whole job on Block in a few minutes: data, model, causal graph, pictures."""

@@ -21,9 +21,9 @@ INTERRUPTED = 130
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Seed = Annotated[int, typer.Option(min=0, help="Makes the result repeatable.")]
-Threads = Annotated[
-    int | None, typer.Option(min=1, help="Processor threads; all cores if not given.")
-]
+# These networks are small: a second thread gains a fifth on an idle machine, and on a busy one the
+# two wait for each other at every step and lose tenfold.
+Threads = Annotated[int, typer.Option(min=1, help="Processor threads.")]
 
 
 class Output:
@@ -76,9 +76,8 @@ def verb(run: Callable[P, None]) -> Callable[P, None]:
     return guarded
 
 
-def use_threads(count: int | None) -> None:
-    """Let torch use so many processor threads; None leaves its own choice."""
-    if count is not None:
-        import torch
+def use_threads(count: int) -> None:
+    """Let torch use so many processor threads."""
+    import torch
 
-        torch.set_num_threads(count)
+    torch.set_num_threads(count)

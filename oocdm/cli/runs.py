@@ -47,7 +47,7 @@ def train(
     minutes: Annotated[
         float | None, typer.Option(min=0, help="End training after so long.")
     ] = None,
-    threads: Threads = None,
+    threads: Threads = 1,
     iterations: Steps = None,
     steps_per_iteration: Steps = None,
     polish_steps: Annotated[int | None, typer.Option(min=0, rich_help_panel="Schedule")] = None,
@@ -83,7 +83,7 @@ def train(
 def resume(
     run: Run,
     data: Annotated[Path | None, typer.Option(help="Dataset, if it has moved.")] = None,
-    threads: Threads = None,
+    threads: Threads = 1,
     as_json: AsJson = False,
 ) -> None:
     """Go on with an interrupted run; the result equals that of an uninterrupted one."""
@@ -102,7 +102,7 @@ def discover(
     threshold: Annotated[
         float | None, typer.Option(help="Nats that an edge must add; the run's if not given.")
     ] = None,
-    threads: Threads = None,
+    threads: Threads = 1,
     as_json: AsJson = False,
 ) -> None:
     """Discover the graph again with a trained model: other data or another threshold."""
@@ -125,7 +125,7 @@ def discover(
     out.finish({"run": str(run), "data": str(data), **table, "added": added, "dropped": dropped})
 
 
-def evaluate(run: Run, data: Data, threads: Threads = None, as_json: AsJson = False) -> None:
+def evaluate(run: Run, data: Data, threads: Threads = 1, as_json: AsJson = False) -> None:
     """Evaluate a run on a dataset: AILL, and for each field likelihood, error and coverage."""
     from oocdm.report.terminal import evaluation_table
 
