@@ -51,20 +51,28 @@ Monster(noise, position), Trap(duration, position))
     cell = Integer(0, GRID - 1, shape=(2,), likelihood=likelihood)
 
     class Mouse(ObjectClass):
+        """The mouse: it moves, eats, starves and is hurt."""
+
         health = Real(high=MAX_HEALTH)
         hunger = Real(0.0, MAX_HUNGER)
         position = cell
         move = Categorical(MOVES, action=True)
 
     class Food(ObjectClass):
+        """Food at a place; it grows until it is eaten."""
+
         amount = Real(0.0, MAX_AMOUNT)
         position = cell
 
     class Monster(ObjectClass):
+        """A monster that wanders and hurts the mouse it meets."""
+
         noise = Real(shape=(3,))
         position = cell
 
     class Trap(ObjectClass):
+        """A trap that holds the mouse for a while."""
+
         duration = Integer(0, MAX_DURATION, likelihood=likelihood)
         position = cell
 
