@@ -69,7 +69,6 @@ def speed_table(speed: dict[str, Any]) -> str:
     for row in speed["rows"]:
         for task in ("training", "discovery", "prediction"):
             figures = row[task]
-            memory = figures["fast_peak_mb"]
             rows.append(
                 [
                     row["env"],
@@ -78,10 +77,9 @@ def speed_table(speed: dict[str, Any]) -> str:
                     f"{figures['fast_ms']:,.1f}",
                     f"{figures['reference_ms']:,.1f}",
                     f"{figures['ratio']:.1f}x",
-                    "-" if memory is None else f"{memory:,.0f}",
                 ]
             )
-    header = ["environment", "preset", "task", "fast ms", "reference ms", "ratio", "fast peak MB"]
+    header = ["environment", "preset", "task", "fast ms", "reference ms", "ratio"]
     return _markdown(header, rows)
 
 
