@@ -77,6 +77,7 @@ def _compare(env: str, preset: str, repeats: int) -> dict[str, Any]:
     batch = Prepared.of(fast, data, np.arange(BATCH))
     everything = Prepared.of(fast, data)
     graph = world.true_graph
+    testable = _edges(fast, data)
     figures: dict[str, Any] = {}
     tasks: dict[str, tuple[Callable[[], Any], Callable[[], Any], int]] = {
         "training": (
@@ -90,7 +91,7 @@ def _compare(env: str, preset: str, repeats: int) -> dict[str, Any]:
             repeats,
         ),
         "discovery": (
-            lambda: part_values(fast, everything, _full(fast), None, edges_only=True),
+            lambda: part_values(fast, everything, _full(fast), None, testable),
             lambda: _discover_literally(reference, everything),
             1,
         ),
@@ -124,6 +125,12 @@ def _full(model: AbstractWorldModel) -> np.ndarray:
     return np.ones(len(model.index) + len(model.paths), dtype=bool)
 
 
+def _edges(model: AbstractWorldModel, data: Dataset) -> np.ndarray:
+    """The parts to test: all edges that can occur, no paths."""
+    testable = model.index.testable(data.max_counts)
+    return np.concatenate([testable, np.zeros(len(model.paths), dtype=bool)])
+
+
 def _train(model: AbstractWorldModel, batch: Prepared, graph: ClassGraph, num_graphs: int) -> None:
     rng = np.random.default_rng(0)
     schema = model.schema
@@ -142,7 +149,7 @@ def _train(model: AbstractWorldModel, batch: Prepared, graph: ClassGraph, num_gr
 
 @torch.no_grad()
 def _predict(model: AbstractWorldModel, batch: Prepared, graph: ClassGraph) -> None:
-    model.decode(batch.inputs, model.structures(graph))
+    model.under(model.structures(graph))(batch.inputs)
 
 
 @torch.no_grad()
@@ -208,7 +215,9 @@ def _grow(num_blocks: int, preset: str) -> dict[str, Any]:
     graph = world.true_graph
     training, _ = _measure(lambda: _train(fast, batch, graph, RANDOM_GRAPHS), 3)
     prediction, _ = _measure(lambda: _predict(fast, batch, graph), 3)
-    discovery, _ = _measure(lambda: part_values(fast, batch, _full(fast), None, edges_only=True), 3)
+    discovery, _ = _measure(
+        lambda: part_values(fast, batch, _full(fast), None, _edges(fast, data)), 3
+    )
     return {
         "blocks": num_blocks,
         "preset": preset,

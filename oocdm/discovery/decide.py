@@ -43,8 +43,10 @@ def discover_leave_one_out(
 ) -> Discovery:
     """Algorithm 1 of the paper: keep each edge whose CMI, left out of the full graph, is large."""
     full = np.ones(StructureParts(model.schema).width, dtype=bool)
-    values = part_values(model, data, full, resolution, edges_only=True)
     num_edges = len(testable)
+    tested = np.zeros_like(full)
+    tested[:num_edges] = testable
+    values = part_values(model, data, full, resolution, tested)
     structure = full.copy()
     structure[:num_edges] = testable & (values[:num_edges] > threshold)
     return _discovery(model, structure, values, testable)
@@ -70,7 +72,7 @@ def discover_around(
     structure = start.copy()
     values = np.zeros(parts.width)
     for _ in range(max_passes):
-        values = part_values(model, data, structure, resolution)
+        values = part_values(model, data, structure, resolution, free)
         if not _improve(structure, values, parts, free, thresholds):
             break
     return _discovery(model, structure, values, free[: parts.num_edges])

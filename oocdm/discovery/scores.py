@@ -13,15 +13,11 @@ from oocdm.models.network import PATHS, AbstractWorldModel
 from oocdm.models.prepared import Prepared
 from oocdm.schema import Schema
 
-CHUNK = 512  # transitions scored at once: small enough to stay in the processor's caches
+CHUNK = 256  # transitions scored at once: small enough to stay in the processor's caches
 
 
 class StructureParts:
-    """The columns of a structure, by target: its incoming edges, then its paths.
-
-    Targets do not share predictors, so one structure can drop a different part of each target:
-    as many structures as one target has parts score all parts of all targets.
-    """
+    """The columns of a structure, by target: its incoming edges, then its paths."""
 
     def __init__(self, schema: Schema) -> None:
         index = EdgeIndex.of(schema)
@@ -34,15 +30,6 @@ class StructureParts:
             )
             for i, (c, v) in enumerate(self.targets)
         ]
-
-    def toggled(self, structure: np.ndarray, edges_only: bool = False) -> np.ndarray:
-        """Structures in which the i-th part of every target is the other way round."""
-        columns = [c[: -len(PATHS)] if edges_only else c for c in self.columns]
-        rows = np.repeat(structure[None], max(len(c) for c in columns), axis=0)
-        for target in columns:
-            i = np.arange(len(target))
-            rows[i, target] = ~rows[i, target]
-        return rows
 
 
 def resolution_of(model: AbstractWorldModel, fraction: float) -> dict[str, Tensor]:
@@ -59,42 +46,52 @@ def resolution_of(model: AbstractWorldModel, fraction: float) -> dict[str, Tenso
 
 
 @torch.no_grad()
-def score_structures(
-    model: AbstractWorldModel,
-    data: Prepared,
-    structures: np.ndarray,
-    resolution: Mapping[str, Tensor] | None,
-) -> np.ndarray:
-    """Mean log-likelihood of each target under each structure: (structure, target)."""
-    rows = torch.as_tensor(structures, dtype=model.dtype, device=model.device)
-    sums = torch.zeros(len(rows), model.num_targets, dtype=torch.float64, device=model.device)
-    counts = torch.zeros(model.num_targets, dtype=torch.float64, device=model.device)
-    for chunk in data.chunks(CHUNK):
-        targets = chunk.targets.map(lambda t: t.repeat(len(rows), *[1] * (t.ndim - 1)))
-        scores = model.decode_variants(chunk.inputs, rows).log_prob(targets, resolution)
-        each = [score.unflatten(0, (len(rows), -1)).sum((1, 2)) for score in scores.values()]
-        sums += torch.cat(each, dim=1)
-        counts += torch.cat([chunk.targets.known[c].sum((0, 1)) for c in scores])
-    return (sums / counts.clamp(min=1)).cpu().numpy()
-
-
 def part_values(
     model: AbstractWorldModel,
     data: Prepared,
     structure: np.ndarray,
     resolution: Mapping[str, Tensor] | None,
-    edges_only: bool = False,
+    tested: np.ndarray | None = None,
 ) -> np.ndarray:
     """What each part adds to the log-likelihood of its target, all else as in `structure`.
 
     From the full graph this is the class-level conditional mutual information of the paper.
+    Targets do not share predictors, so one neighbour of the structure can turn a part of each.
+    Only `tested` parts are measured, all of them by default; the others are worth 0.
     """
-    parts = StructureParts(model.schema)
-    toggled = parts.toggled(structure, edges_only)
-    scores = score_structures(model, data, np.concatenate([structure[None], toggled]), resolution)
-    values = np.zeros(parts.width)
-    for j, target in enumerate(parts.columns):
-        columns = target[: -len(PATHS)] if edges_only else target
-        loss = scores[0, j] - scores[1 : 1 + len(columns), j]
-        values[columns] = np.where(structure[columns], loss, -loss)
-    return values
+    columns = {c: model.part_columns(c) for c in model.predictors}
+    if tested is None:
+        tested = np.ones(len(structure), dtype=bool)
+    parts = {c: np.flatnonzero(tested[each].any(0)) for c, each in columns.items()}
+    values = np.zeros(len(structure))
+    for c, scores in score_neighbours(model, data, structure, parts, resolution).items():
+        gains = scores[0] - scores[1:]  # (part, target)
+        at = columns[c][:, parts[c]].T
+        values[at] = np.where(structure[at], gains, -gains)
+    return np.where(tested, values, 0.0)
+
+
+@torch.no_grad()
+def score_neighbours(
+    model: AbstractWorldModel,
+    data: Prepared,
+    structure: np.ndarray,
+    parts: Mapping[str, np.ndarray],
+    resolution: Mapping[str, Tensor] | None,
+) -> dict[str, np.ndarray]:
+    """Mean log-likelihood of each target under a structure and neighbours of it.
+
+    For each class (1 + part, target): first the structure itself, then with each of `parts` of
+    every target turned.
+    """
+    predict = model.around(structure, parts)
+    sums: dict[str, Tensor] = {}
+    counts: dict[str, Tensor] = {}
+    for chunk in data.chunks(CHUNK):
+        predictions = predict(chunk.inputs)
+        targets = chunk.targets.repeat({c: 1 + len(each) for c, each in parts.items()})
+        for c, score in predictions.log_prob(targets, resolution).items():
+            each = score.unflatten(0, (1 + len(parts[c]), -1)).sum((1, 2), dtype=torch.float64)
+            sums[c] = sums.get(c, 0) + each
+            counts[c] = counts.get(c, 0) + chunk.targets.known[c].sum((0, 1))
+    return {c: (sums[c] / counts[c].clamp(min=1)).cpu().numpy() for c in sums}

@@ -81,11 +81,11 @@ def evaluate(result: Fitted, data: Dataset, batch_size: int = 4096) -> Evaluatio
     sums: dict[tuple[str, str], np.ndarray] = {
         (c, v): np.zeros(5) for c in schema.classes for v in schema.targets(c)
     }
-    structures = model.structures(result.graph)
+    predict = model.under(model.structures(result.graph))
     for start in range(0, len(data), batch_size):
         rows = np.arange(start, min(start + batch_size, len(data)))
         batch = Prepared.of(model, data, rows)
-        predictions = model.decode(batch.inputs, structures)
+        predictions = predict(batch.inputs)
         scores = predictions.log_prob(batch.targets)
         for (c, v), total in sums.items():
             i = schema.targets(c).index(v)

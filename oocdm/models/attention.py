@@ -26,7 +26,9 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, shift: Tensor, heads: in
     scale = query.shape[-1] ** -0.5
     split = (heads, -1)
     q, k, v = (t.unflatten(-1, split) for t in (query * scale, keys, values))
-    if query.shape[1] == 1 or len(keys) == 1:
+    if len(keys) == 1 and len(query) > 1:
+        attended = _attend_same(q, k, v, shift)
+    elif query.shape[1] == 1:
         attended = _attend_elementwise(q, k, v, shift)
     else:
         attended = _attend_by_products(q, k, v, shift)
@@ -43,6 +45,22 @@ def _attend_elementwise(q: Tensor, k: Tensor, v: Tensor, shift: Tensor) -> Tenso
     return (
         (weights.unsqueeze(-1) * v.unsqueeze(1)).sum(2) / total.squeeze(2).unsqueeze(-1)
     ).flatten(-2)
+
+
+def _attend_same(q: Tensor, k: Tensor, v: Tensor, shift: Tensor) -> Tensor:
+    """For sources that are the same in all samples: samples and objects side by side."""
+    batch, objects, targets, heads, channels = q.shape
+    rows = q.permute(2, 3, 0, 1, 4).reshape(targets * heads, batch * objects, channels)
+    sources = k.shape[1]
+    keys = k[0].permute(1, 2, 3, 0).reshape(targets * heads, channels, sources)
+    values = v[0].permute(1, 2, 0, 3).reshape(targets * heads, sources, channels)
+    shift = shift.expand(batch, objects, -1, targets).permute(3, 0, 1, 2)
+    shift = shift.reshape(targets, 1, batch * objects, sources)
+    scores = torch.bmm(rows, keys).unflatten(0, (targets, heads)) + shift
+    weights, total = _exponentials(scores, -1)
+    attended = torch.bmm((weights / total).flatten(0, 1), values)
+    attended = attended.view(targets, heads, batch, objects, channels)
+    return attended.permute(2, 3, 0, 1, 4).flatten(-2)
 
 
 def _attend_by_products(q: Tensor, k: Tensor, v: Tensor, shift: Tensor) -> Tensor:

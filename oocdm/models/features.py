@@ -43,6 +43,18 @@ class Inputs:
             {c: change(t) for c, t in self.present.items()},
         )
 
+    def repeat(self, times: int) -> Inputs:
+        """All of it so many times, one batch after the other."""
+        return self.map(lambda t: t.repeat(times, *[1] * (t.ndim - 1)))
+
+    def others(self, source: str, target: str) -> Tensor:
+        """Which objects of a class others see: (batch, object or 1, source object)."""
+        is_source = self.present[source].unsqueeze(1)
+        if source == target:
+            n = is_source.shape[2]
+            is_source = is_source & ~torch.eye(n, dtype=torch.bool, device=is_source.device)
+        return is_source
+
     @property
     def batch_size(self) -> int:
         """Number of worlds."""
@@ -65,6 +77,14 @@ class Targets:
             {c: change(t) for c, t in self.values.items()},
             {c: change(t) for c, t in self.known.items()},
         )
+
+    def repeat(self, times: Mapping[str, int]) -> Targets:
+        """The targets of these classes, all of them so many times."""
+
+        def each(tensors: PerClass) -> PerClass:
+            return {c: tensors[c].repeat(n, *[1] * (tensors[c].ndim - 1)) for c, n in times.items()}
+
+        return Targets(each(self.values), each(self.known))
 
 
 @dataclass(frozen=True)

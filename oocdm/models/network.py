@@ -8,6 +8,7 @@ between them as they are.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +29,9 @@ from oocdm.schema import Schema
 
 # The parts of a predictor beside its linear core, each of which a target may do without.
 PATHS = ("decoder", "sum", "extremes")
+
+# Turns inputs into predictions under structures that are fixed.
+Predictor = Callable[[Inputs], Predictions]
 
 # Structures are given to a network as a matrix of 0 and 1: one column for each edge in EdgeIndex
 # order, then one for each target and path. The rows of a batch are divided among them evenly.
@@ -200,6 +204,12 @@ class AbstractWorldModel(nn.Module):
         edges = torch.cat(blocks, dim=1).transpose(1, 2)
         return torch.cat([edges, self.path_block(structures, c)], dim=2)
 
+    def part_columns(self, c: str) -> np.ndarray:
+        """Where a structure holds what `parts` gives: (target, part)."""
+        width = len(self.index) + len(self.paths)
+        columns: np.ndarray = self.parts(torch.arange(width)[None], c)[0].numpy()
+        return columns
+
     def forward(self, before: Snapshot, graph: ClassGraph) -> Predictions:
         """Distributions of all target fields under one graph."""
         return self.decode(self.inputs(before), self.structures(graph))
@@ -212,13 +222,45 @@ class AbstractWorldModel(nn.Module):
         """Predictions of the same batch under several sets of structures."""
         return [self.decode(inputs, each) for each in structures]
 
-    def decode_variants(self, inputs: Inputs, structures: Structures) -> Predictions:
-        """Predictions of the whole batch under each structure, one structure after the other.
+    def under(self, structures: Structures) -> Predictor:
+        """`decode` under structures and weights as they are now: made once, to be used often."""
+        return lambda inputs: self.decode(inputs, structures)
 
-        Without gradients; meant for structures that differ in few parts.
+    def neighbours(self, c: str, structure: np.ndarray, parts: np.ndarray) -> Structures:
+        """A structure, then those in which one of these parts of every target of c is turned.
+
+        Parts are numbered as in `parts`: own fields, fields of others, paths.
         """
-        num = len(structures)
-        return self.decode(inputs.map(lambda t: t.repeat(num, *[1] * (t.ndim - 1))), structures)
+        columns = torch.as_tensor(self.part_columns(c))
+        rows = torch.as_tensor(structure).repeat(1 + len(parts), 1)
+        for i, part in enumerate(parts):
+            rows[i + 1, columns[:, part]] ^= True
+        return rows.to(self.device, self.dtype)
+
+    def around(self, structure: np.ndarray, parts: Mapping[str, np.ndarray]) -> Predictor:
+        """Predictions under a structure and its neighbours, with the weights as they are now.
+
+        For each class in `parts` the batch is repeated: under the structure itself, then with
+        each of the given parts the other way round (see `neighbours`).
+        """
+
+        def predict(inputs: Inputs) -> Predictions:
+            classes = {}
+            for c, chosen in parts.items():
+                rows = self.neighbours(c, structure, chosen)
+                repeated = inputs.repeat(len(rows))
+                classes[c] = self.decode(repeated, rows).classes[c]
+            return Predictions(self.schema, classes)
+
+        return predict
+
+    @staticmethod
+    def _check_shares(inputs: Inputs, structures: Structures) -> None:
+        if len(structures) == 0 or inputs.batch_size % len(structures):
+            raise ModelError(
+                "decode: the batch is divided evenly among the structures; expected a batch size "
+                f"that is a multiple of {len(structures)}, got {inputs.batch_size}."
+            )
 
     def _check_schema(self, schema: Schema) -> None:
         if schema is not self.schema and schema != self.schema:

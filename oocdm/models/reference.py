@@ -53,6 +53,7 @@ class ReferenceModel(AbstractWorldModel):
     """OOCDM, literally: masked activations, one target field after the other."""
 
     def decode(self, inputs: Inputs, structures: Structures) -> Predictions:
+        self._check_shares(inputs, structures)
         encodings, structures = self._encode(inputs), _one_a_sample(structures, inputs)
         classes = {}
         for c in self.predictors:

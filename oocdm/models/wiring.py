@@ -16,25 +16,19 @@ from oocdm.models.network import PATHS, AbstractWorldModel, Structures
 class Wiring:
     """The structures of one batch; what no structure uses need not be computed."""
 
-    def __init__(self, model: AbstractWorldModel, structures: Structures, batch_size: int) -> None:
+    def __init__(self, model: AbstractWorldModel, structures: Structures) -> None:
         self.model = model
         self.structures = structures
-        self.batch_size = batch_size
 
     @cached_property
     def _on(self) -> np.ndarray:
         return self.structures.detach().cpu().numpy() > 0
 
-    @property
-    def is_single(self) -> bool:
-        """Whether all samples share one structure."""
-        return len(self.structures) == 1
-
-    def spread(self, per_structure: Tensor) -> Tensor:
+    def spread(self, per_structure: Tensor, batch_size: int) -> Tensor:
         """Repeat a tensor with one row a structure so that it has one a sample (or just 1)."""
-        if self.is_single:
+        if len(per_structure) == 1:
             return per_structure
-        return per_structure.repeat_interleave(self.batch_size // len(per_structure), 0)
+        return per_structure.repeat_interleave(batch_size // len(per_structure), 0)
 
     def local(self, c: str) -> Tensor:
         """The local edges of a class: (structure, own field, target)."""
@@ -65,10 +59,15 @@ class Wiring:
         path = self.model.path_block(self.structures, c)[..., PATHS.index("extremes")]
         return allowed * path.unsqueeze(-1)
 
-    def gate(self, c: str, path: str) -> Tensor:
+    def gate(self, c: str, path: str, batch_size: int) -> Tensor:
         """A path as numbers 0 and 1, to multiply with: (batch or 1, 1, target, 1)."""
         block = self.model.path_block(self.structures, c)[..., PATHS.index(path)]
-        return self.spread(block)[:, None, :, None]
+        return self.spread(block, batch_size)[:, None, :, None]
+
+    def self_edges(self, c: str) -> Tensor:
+        """Which targets depend on their own value before: (structure, target)."""
+        names, targets = list(self.model.schema.fields(c)), self.model.schema.targets(c)
+        return self.local(c)[:, [names.index(v) for v in targets], list(range(len(targets)))]
 
 
 @lru_cache(maxsize=256)

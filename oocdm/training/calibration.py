@@ -31,13 +31,13 @@ def calibrate_sigma(
     fractions = 10.0 ** torch.linspace(math.log10(finest or SMALLEST_FLOOR), 0.0, NUM_FLOORS)
     for c in model.predictors:
         model.head_scales(c).sigma_floor.zero_()
-    structures = model.structures(graph)
+    predict = model.under(model.structures(graph))
     totals: dict[str, Tensor] = {}
     largest: dict[str, Tensor] = {}
     usual: dict[str, Tensor] = {}  # sums of log sigma
     counts: dict[str, Tensor | int] = {}
     for chunk in data.chunks(CHUNK):
-        predictions = model.decode(chunk.inputs, structures)
+        predictions = predict(chunk.inputs)
         for c, prediction in predictions.classes.items():
             known = chunk.targets.known[c].unsqueeze(-1)
             error = torch.where(known, chunk.targets.values[c] - prediction.mean, 0.0)

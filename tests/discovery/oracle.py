@@ -36,14 +36,14 @@ class Oracle:
         data: Any,
         structure: np.ndarray,
         resolution: Any,
-        edges_only: bool = False,
+        tested: np.ndarray | None = None,
     ) -> np.ndarray:
         """In place of `oocdm.discovery.part_values`."""
         self.calls += 1
         parts = StructureParts(self.schema)
         values = np.zeros(parts.width)
         for columns in parts.columns:
-            for column in columns[:-3] if edges_only else columns:
+            for column in columns if tested is None else columns[tested[columns]]:
                 with_it, without_it = structure.copy(), structure.copy()
                 with_it[column], without_it[column] = True, False
                 values[column] = self._score(with_it, columns) - self._score(without_it, columns)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
 from oocdm.data import Dataset
-from oocdm.discovery import StructureParts, part_values, resolution_of, score_structures
+from oocdm.discovery import StructureParts, part_values, resolution_of, score_neighbours
 from oocdm.discovery import scores as scores_module
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.models.network import PATHS, AbstractWorldModel
@@ -69,19 +67,10 @@ def test_columns_of_paths_are_those_that_the_model_reads() -> None:
         assert columns[-len(PATHS) :].tolist() == row.tolist()
 
 
-@settings(max_examples=30)
-@given(st.integers(0, 2**20), st.booleans())
-def test_toggled_turns_one_part_of_each_target(seed: int, edges_only: bool) -> None:
-    parts = StructureParts(SCHEMA)
-    structure = np.random.default_rng(seed).random(parts.width) < 0.5
-    before = structure.copy()
-    rows = parts.toggled(structure, edges_only)
-    assert np.array_equal(structure, before)
-    lengths = [len(c) - (len(PATHS) if edges_only else 0) for c in parts.columns]
-    assert rows.shape == (max(lengths), parts.width)
-    for i, row in enumerate(rows):
-        expected = [c[i] for c, n in zip(parts.columns, lengths, strict=True) if i < n]
-        assert np.flatnonzero(row != structure).tolist() == sorted(expected)
+def test_columns_are_those_that_the_model_numbers() -> None:
+    model, parts = random_model(DATA), StructureParts(SCHEMA)
+    rows = [row for c in SCHEMA.classes if c in model.predictors for row in model.part_columns(c)]
+    assert [row.tolist() for row in rows] == [columns.tolist() for columns in parts.columns]
 
 
 # ---------------------------------------------------------------- values by their definition
@@ -170,28 +159,30 @@ def test_values_around_another_structure(seed: int, blur: float) -> None:
     assert (np.abs(values) > 1e-4)[~structure].mean() > 0.3
 
 
-def test_edges_only_leaves_paths_alone() -> None:
+def test_only_tested_parts_are_worth_anything() -> None:
     model = random_model(DATA)
     prepared = Prepared.of(model, DATA)
     full = np.ones(StructureParts(SCHEMA).width, dtype=bool)
-    both = part_values(model, prepared, full, None)
-    edges = part_values(model, prepared, full, None, edges_only=True)
-    num = len(model.index)
-    np.testing.assert_allclose(edges[:num], both[:num], rtol=1e-12)
-    assert not edges[num:].any() and both[num:].any()
+    everything = part_values(model, prepared, full, None)
+    tested = np.random.default_rng(0).random(len(full)) < 0.3
+    some = part_values(model, prepared, full, None, tested)
+    np.testing.assert_allclose(some[tested], everything[tested], rtol=1e-10)
+    assert not some[~tested].any() and everything[~tested].any()
 
 
 def test_scores_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks differ in how many values they know; the mean is over all values all the same."""
     model = random_model(DATA)
     prepared = Prepared.of(model, DATA)
-    rows = np.random.default_rng(0).random((3, StructureParts(SCHEMA).width)) < 0.5
-    whole = score_structures(model, prepared, rows, None)
-    assert whole.shape == (3, len(targets_of(SCHEMA)))
+    structure = np.random.default_rng(0).random(StructureParts(SCHEMA).width) < 0.5
+    parts = {"Ant": np.array([0, 4]), "Nest": np.array([1])}
+    whole = score_neighbours(model, prepared, structure, parts, None)
+    assert {c: s.shape for c, s in whole.items()} == {"Ant": (3, 3), "Nest": (2, 2)}
     for chunk in (1, 2, 7):
         monkeypatch.setattr(scores_module, "CHUNK", chunk)
-        parts = score_structures(model, prepared, rows, None)
-        np.testing.assert_allclose(parts, whole, rtol=1e-10)
+        found = score_neighbours(model, prepared, structure, parts, None)
+        for c in parts:
+            np.testing.assert_allclose(found[c], whole[c], rtol=1e-10)
 
 
 def test_an_edge_that_cannot_occur_adds_nothing() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oocdm.errors import ModelError
 from oocdm.models.fast import FastModel
 from oocdm.models.network import AbstractWorldModel, Structures
 from oocdm.models.reference import ReferenceModel
@@ -72,3 +74,25 @@ def test_sets_of_structures_may_share_one_encoding(case: Case) -> None:
     with torch.no_grad():
         for found, each in zip(model.decode_each(inputs, sets), sets, strict=True):
             assert_near(found, model.decode(inputs, each))
+
+
+@settings(max_examples=20)
+@given(cases())
+def test_fixed_structures_predict_as_decode_does(case: Case) -> None:
+    """Also for a batch, or numbers of objects, that come after the weights were composed."""
+    model = case.model(FastModel)
+    inputs, structures = model.inputs(case.before), case.structures(model, 1)
+    predict = model.under(structures)
+    with torch.no_grad():
+        assert_near(predict(inputs), model.decode(inputs, structures))
+        few = inputs.map(lambda t: t[:2])
+        assert_near(predict(few), model.decode(few, structures))
+
+
+@pytest.mark.parametrize("kind", [FastModel, ReferenceModel])
+@settings(max_examples=3)
+@given(case=cases(batch_size=4))
+def test_a_batch_that_structures_cannot_share_is_an_error(kind: type, case: Case) -> None:
+    model = case.model(kind)
+    with pytest.raises(ModelError, match="expected a batch size that is a multiple of 3, got 4"):
+        model.decode(model.inputs(case.before), case.structures(model, 3))
