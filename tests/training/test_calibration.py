@@ -45,7 +45,7 @@ def floor_of(
         change_sd=torch.full((1, 1), change_sd), sigma_floor=torch.full((1, 1), 123.0)
     )
 
-    def decode(rows: Any, structures: Any) -> Predictions:
+    def predict(rows: Any) -> Predictions:
         assert not scales.sigma_floor.any()  # earlier floors are not in the way
         shape = (len(rows), 1, 1, 1)
         prediction = ClassPrediction(torch.zeros(shape), sigmas[rows].view(shape), {})
@@ -61,7 +61,7 @@ def floor_of(
         predictors=["Ball"],
         head_scales=lambda c: scales,
         structures=lambda graph: None,
-        decode=decode,
+        under=lambda structures: predict,
         options=SimpleNamespace(sigma_floor=1e-5),
     )
     data = SimpleNamespace(
