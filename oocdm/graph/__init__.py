@@ -7,6 +7,15 @@ matrix of ones less its diagonal.
 
 from oocdm.graph.classes import ClassGraph
 from oocdm.graph.edges import Edge, EdgeIndex
+from oocdm.graph.evidence import DECISIONS, Evidence
 from oocdm.graph.variables import GraphComparison, VariableGraph
 
-__all__ = ["ClassGraph", "Edge", "EdgeIndex", "GraphComparison", "VariableGraph"]
+__all__ = [
+    "DECISIONS",
+    "ClassGraph",
+    "Edge",
+    "EdgeIndex",
+    "Evidence",
+    "GraphComparison",
+    "VariableGraph",
+]

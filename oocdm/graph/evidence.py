@@ -1,0 +1,102 @@
+"""What the data say about each possible edge: how much it helps, how sure that is, the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from oocdm.errors import GraphError
+from oocdm.graph.classes import ClassGraph
+from oocdm.graph.edges import EdgeIndex
+from oocdm.schema import Schema
+
+# yes and no were decided by the data; undecided edges are not in the graph but open; untestable
+# ones cannot occur in the data; required and forbidden ones were given by the user.
+DECISIONS = ("yes", "no", "undecided", "untestable", "required", "forbidden")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One number of each kind for each possible edge, in EdgeIndex order.
+
+    `score` is in nats for likelihood ratios and in the unit of the test otherwise, NaN where
+    there is none; `low` and `high` bound it; `p_value` is that of "the edge adds nothing";
+    `stability` is the share of repeated looks that agree with the decision.
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> evidence = Evidence.nothing(Schema(Ball))
+    >>> evidence.decision.tolist()
+    ['undecided', 'undecided']
+    """
+
+    schema: Schema
+    score: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    p_value: np.ndarray
+    stability: np.ndarray
+    decision: np.ndarray  # of strings, one of DECISIONS each
+
+    def __post_init__(self) -> None:
+        num = len(EdgeIndex.of(self.schema))
+        for column in fields(self)[1:]:
+            values = np.asarray(getattr(self, column.name))
+            if values.shape != (num,):
+                raise GraphError(
+                    f"Evidence.{column.name}: expected one value for each of the {num} possible "
+                    f"edges, got shape {values.shape}."
+                )
+        unknown = set(self.decision.tolist()) - set(DECISIONS)
+        if unknown:
+            raise GraphError(f"Evidence.decision: expected {DECISIONS}, got {sorted(unknown)}.")
+
+    @staticmethod
+    def nothing(schema: Schema) -> Evidence:
+        """Before any look at data: every edge is open."""
+        num = len(EdgeIndex.of(schema))
+        empty = [np.full(num, np.nan) for _ in range(5)]
+        return Evidence(schema, *empty, np.full(num, "undecided"))
+
+    @property
+    def graph(self) -> ClassGraph:
+        """The edges that were decided or required."""
+        return ClassGraph(self.schema, np.isin(self.decision, ["yes", "required"]))
+
+    @property
+    def is_decided(self) -> np.ndarray:
+        """Which edges the data decided, one way or the other."""
+        return np.isin(self.decision, ["yes", "no"])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One JSON-ready row for each possible edge; None where there is no number."""
+        columns = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
+        return [
+            {"edge": str(edge), **{name: _plain(values[i]) for name, values in columns.items()}}
+            for i, edge in enumerate(EdgeIndex.of(self.schema).edges)
+        ]
+
+    @staticmethod
+    def from_rows(schema: Schema, rows: list[Mapping[str, Any]]) -> Evidence:
+        """Read back what `rows` gave."""
+        expected = [str(edge) for edge in EdgeIndex.of(schema).edges]
+        if [row.get("edge") for row in rows] != expected:
+            raise GraphError("Evidence: expected one row for each possible edge, in their order.")
+        try:
+            numbers = [
+                np.array([np.nan if row[f.name] is None else row[f.name] for row in rows], float)
+                for f in fields(Evidence)[1:-1]
+            ]
+            return Evidence(schema, *numbers, np.array([str(row["decision"]) for row in rows]))
+        except KeyError as error:
+            raise GraphError(f"Evidence: a row lacks {error}.") from None
+
+
+def _plain(value: Any) -> float | str | None:
+    if isinstance(value, str):
+        return str(value)
+    return None if np.isnan(value) else float(value)
