@@ -59,8 +59,9 @@ class Evidence:
     def nothing(schema: Schema) -> Evidence:
         """Before any look at data: every edge is open."""
         num = len(EdgeIndex.of(schema))
-        empty = [np.full(num, np.nan) for _ in range(5)]
-        return Evidence(schema, *empty, np.full(num, "undecided"))
+        unknown = np.full(num, np.nan)
+        columns = {f.name: unknown for f in fields(Evidence)[1:-1]}
+        return Evidence(schema, **columns, decision=np.full(num, "undecided"))
 
     @property
     def graph(self) -> ClassGraph:
@@ -87,11 +88,14 @@ class Evidence:
         if [row.get("edge") for row in rows] != expected:
             raise GraphError("Evidence: expected one row for each possible edge, in their order.")
         try:
-            numbers = [
-                np.array([np.nan if row[f.name] is None else row[f.name] for row in rows], float)
+            numbers = {
+                f.name: np.array(
+                    [np.nan if row[f.name] is None else row[f.name] for row in rows], float
+                )
                 for f in fields(Evidence)[1:-1]
-            ]
-            return Evidence(schema, *numbers, np.array([str(row["decision"]) for row in rows]))
+            }
+            decision = np.array([str(row["decision"]) for row in rows])
+            return Evidence(schema, **numbers, decision=decision)
         except KeyError as error:
             raise GraphError(f"Evidence: a row lacks {error}.") from None
 
