@@ -1,15 +1,16 @@
 """Causal world models of environments made of objects."""
 
 from oocdm.data import AbstractWorld, Dataset, Snapshot, Transitions, collect, load_dataset
+from oocdm.discovery import Priors
 from oocdm.envs import list_envs, make
 from oocdm.errors import DataError, GraphError, ModelError, OocdmError, PlanError, SchemaError
-from oocdm.graph import ClassGraph, Edge, VariableGraph
+from oocdm.graph import ClassGraph, Edge, Evidence, VariableGraph
 from oocdm.inference import Evaluation, evaluate
 from oocdm.methods import Oocdm, Oofull, Schedule
 from oocdm.models.options import ModelOptions
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
-from oocdm.training import FitResult, Progress, fit, load, resume
+from oocdm.training import FitResult, Progress, discover, fit, load, resume
 
 __version__ = "0.1.0"
 
@@ -22,6 +23,7 @@ __all__ = [
     "Dataset",
     "Edge",
     "Evaluation",
+    "Evidence",
     "FitResult",
     "GraphError",
     "Integer",
@@ -32,6 +34,7 @@ __all__ = [
     "OocdmError",
     "Oofull",
     "PlanError",
+    "Priors",
     "Progress",
     "Real",
     "Schedule",
@@ -42,6 +45,7 @@ __all__ = [
     "Transitions",
     "VariableGraph",
     "collect",
+    "discover",
     "evaluate",
     "fit",
     "list_envs",

@@ -13,7 +13,7 @@ import torch
 from oocdm.bench.cells import experiment
 from oocdm.bench.machine import describe_machine
 from oocdm.data import Dataset, collect
-from oocdm.discovery import part_values
+from oocdm.discovery import part_gains
 from oocdm.envs import make
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.models.fast import FastModel
@@ -91,7 +91,7 @@ def _compare(env: str, preset: str, repeats: int) -> dict[str, Any]:
             repeats,
         ),
         "discovery": (
-            lambda: part_values(fast, everything, _full(fast), None, testable),
+            lambda: part_gains(fast, everything, _full(fast), None, testable),
             lambda: _discover_literally(reference, everything),
             1,
         ),
@@ -216,7 +216,7 @@ def _grow(num_blocks: int, preset: str) -> dict[str, Any]:
     training, _ = _measure(lambda: _train(fast, batch, graph, RANDOM_GRAPHS), 3)
     prediction, _ = _measure(lambda: _predict(fast, batch, graph), 3)
     discovery, _ = _measure(
-        lambda: part_values(fast, batch, _full(fast), None, _edges(fast, data)), 3
+        lambda: part_gains(fast, batch, _full(fast), None, _edges(fast, data)), 3
     )
     return {
         "blocks": num_blocks,

@@ -133,7 +133,7 @@ def _tell(
     out.say(f"   Done in {result.seconds:.0f} s.")
     out.say("3. The causes it found of each field's next value, marked against the true ones.")
     out.say("   self is the object itself, Block[*] all blocks; numbers are nats.\n")
-    out.say(graph_text(result.graph, result.scores, true))
+    out.say(graph_text(result.graph, result.evidence, true))
     out.say()
     out.say(comparison_text(result.graph, true))
     out.say("4. How well it predicts new episodes (AILL: mean log-likelihood, more is better):")

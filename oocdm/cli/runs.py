@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,13 +17,7 @@ from oocdm.cli.training import (
     read_graph,
     show_result,
 )
-from oocdm.errors import ModelError
-
-if TYPE_CHECKING:
-    from oocdm.data import Dataset
-    from oocdm.discovery import Discovery
-    from oocdm.methods import AbstractMethod
-    from oocdm.training import FitResult
+from oocdm.report.progress import ProgressBar
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 Data = Annotated[Path, typer.Option(help="Folder of a dataset.")]
@@ -44,6 +37,11 @@ def train(
         Path | None,
         typer.Option(help="A known graph, not to be discovered: printed rows, or JSON."),
     ] = None,
+    prior: Annotated[
+        list[str] | None,
+        typer.Option(help="Known of an edge, such as 'Ball.v <- !Wall[*].*'; may be repeated."),
+    ] = None,
+    priors: Annotated[Path | None, typer.Option(help="YAML file of such rows.")] = None,
     minutes: Annotated[
         float | None, typer.Option(min=0, help="End training after so long.")
     ] = None,
@@ -64,12 +62,14 @@ def train(
     chosen = choose_method(method, preset, threshold, schedule)
     dataset = oocdm.load_dataset(data)
     known = None if graph is None else read_graph(graph, dataset.schema)
+    beliefs = oocdm.Priors.of(dataset.schema, priors).with_rows(prior or [])
     result = follow(
         lambda callback: oocdm.fit(
             dataset,
             chosen,
             seed,
             known,
+            beliefs,
             folder=output,
             callback=callback,
             max_seconds=None if minutes is None else 60 * minutes,
@@ -105,23 +105,22 @@ def discover(
     threads: Threads = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Discover the graph again with a trained model: other data or another threshold."""
+    """Discover the graph again with a trained model, on other data; shows edges settling."""
     from oocdm.report.terminal import graph_text
     from oocdm.training.run import graph_to_json
 
     use_threads(threads)
     out, result = Output(as_json), oocdm.load(run)
-    method = _with_threshold(result.method, threshold)
-    found = _discover(result, oocdm.load_dataset(data), method, run)
-    scores = [None if score != score else float(score) for score in found.edge_scores]
+    with ProgressBar() as bar:
+        found = oocdm.discover(result, oocdm.load_dataset(data), threshold, bar.show_edges)
     before, after = set(result.graph.edges()), set(found.graph.edges())
     added, dropped = (sorted(map(str, edges)) for edges in (after - before, before - after))
-    out.say(graph_text(found.graph, scores))
+    out.say(graph_text(found.graph, found.evidence))
     out.say(f"\nAgainst the graph of the run: added {len(added)}, dropped {len(dropped)}.")
     for sign, edges in (("+", added), ("-", dropped)):
         for edge in edges:
             out.say(f"  {sign} {edge}")
-    table = graph_to_json(found.graph, scores, getattr(method, "threshold", 0.0))
+    table = graph_to_json(found.graph, found.evidence)
     out.finish({"run": str(run), "data": str(data), **table, "added": added, "dropped": dropped})
 
 
@@ -135,26 +134,3 @@ def evaluate(run: Run, data: Data, threads: Threads = 1, as_json: AsJson = False
     out.say(evaluation_table(report))
     out.say(f"\nAILL {report.aill:.3f} on {report.transitions:,} transitions")
     out.finish({"run": str(run), "data": str(data), **report.to_json()})
-
-
-def _with_threshold(method: AbstractMethod, threshold: float | None) -> AbstractMethod:
-    if threshold is None:
-        return method
-    if not isinstance(method, oocdm.Oocdm):
-        raise ModelError(f"Method `{method.name}` has no threshold.")
-    return dataclasses.replace(method, threshold=threshold)
-
-
-def _discover(result: FitResult, data: Dataset, method: AbstractMethod, run: Path) -> Discovery:
-    """What the method discovers around the graph of a run."""
-    from oocdm.models.prepared import Prepared
-
-    data.check_schema(result.schema, f"run {run}")
-    testable = result.graph.index.testable(data.max_counts)
-    _, free = method.start(result.schema, None, testable)
-    estimate = result.model.structures(result.graph)[0].bool().cpu().numpy()
-    estimate[: len(testable)] &= testable
-    found = method.discover(result.model, Prepared.of(result.model, data), estimate, free)
-    if found is None:
-        raise ModelError(f"Method `{method.name}` of run {run} does not discover a graph.")
-    return found

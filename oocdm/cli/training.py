@@ -85,7 +85,7 @@ def follow(
             typer.echo(f"Interrupted.{advice}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         log.write_rounds(result.history)
-    save_adjacency(run / PICTURE, result.graph, result.scores, true)
+    save_adjacency(run / PICTURE, result.graph, result.evidence, true)
     return result
 
 
@@ -93,7 +93,7 @@ def show_result(out: Output, result: FitResult, run: Path) -> None:
     """Tell what was learned and where it is."""
     from oocdm.report.terminal import graph_text
 
-    out.say(graph_text(result.graph, result.scores))
+    out.say(graph_text(result.graph, result.evidence))
     out.say(f"\nTrained in {result.seconds:.0f} s. Run in {run}, picture in {run / PICTURE}")
     out.finish(
         {

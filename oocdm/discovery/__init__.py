@@ -1,14 +1,22 @@
-"""Edge scores and the rules that turn them into a graph."""
+"""How much edges help, how sure that is, and the rules that turn it into a graph."""
 
-from oocdm.discovery.decide import Discovery, discover_around, discover_leave_one_out
-from oocdm.discovery.scores import StructureParts, part_values, resolution_of, score_neighbours
+from oocdm.discovery.decide import Discovery, Search, discover_around, discover_leave_one_out
+from oocdm.discovery.gains import Gains, Settling, Stopping, part_gains, resolution_of
+from oocdm.discovery.parts import StructureParts
+from oocdm.discovery.priors import Priors
+from oocdm.discovery.rule import Rule
 
 __all__ = [
     "Discovery",
+    "Gains",
+    "Priors",
+    "Rule",
+    "Search",
+    "Settling",
+    "Stopping",
     "StructureParts",
     "discover_around",
     "discover_leave_one_out",
-    "part_values",
+    "part_gains",
     "resolution_of",
-    "score_neighbours",
 ]

@@ -1,4 +1,4 @@
-"""From edge scores to a graph: the paper's rule, and a search around the current estimate."""
+"""From gains to a graph: the paper's rule, and a search around the current estimate."""
 
 from __future__ import annotations
 
@@ -8,90 +8,122 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from oocdm.discovery.scores import StructureParts, part_values
-from oocdm.graph import ClassGraph
+from oocdm.discovery.gains import Gains, Settling, Stopping, part_gains
+from oocdm.discovery.parts import StructureParts
+from oocdm.discovery.rule import Rule
+from oocdm.graph import ClassGraph, Evidence
 from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prepared import Prepared
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """A discovered structure, and what each part of it adds in nats.
+    """A discovered structure, and the evidence for each edge.
 
-    `structure` has one boolean for each possible edge, then one for each target and path;
-    `values` the same order. Edges that were not tested (given by the user, or impossible, such
-    as one from a class with a single object to itself) have the value NaN.
+    `structure` has one boolean for each possible edge, then one for each target and path. It is
+    what to go on learning with: open edges may be in it, but are not in the graph.
     """
 
-    graph: ClassGraph
     structure: np.ndarray
-    values: np.ndarray
-    testable: np.ndarray
+    evidence: Evidence
 
     @property
-    def edge_scores(self) -> np.ndarray:
-        """The value of each possible edge, in EdgeIndex order."""
-        return self.values[: len(self.graph.mask)]
+    def graph(self) -> ClassGraph:
+        """The edges of the structure without those that are still open."""
+        is_in = self.structure[: len(self.evidence.score)] & (self.evidence.decision != "undecided")
+        return ClassGraph(self.evidence.schema, is_in)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where and how to search: the data, what may change, and the rules."""
+
+    data: Prepared
+    free: np.ndarray  # parts that may change
+    rule: Rule
+    path_threshold: float
+    resolution: Mapping[str, Tensor] | None
+    weights: np.ndarray | None = None  # of the edges, from soft priors
+    settling: Settling | None = None
+
+    def gains(self, model: AbstractWorldModel, structure: np.ndarray, tested: np.ndarray) -> Gains:
+        """What the tested parts add around a structure."""
+        num_edges = len(model.index)
+        effect = np.full(len(structure), self.path_threshold)
+        effect[:num_edges] = self.rule.effect
+        stopping = Stopping(effect)
+        return part_gains(
+            model, self.data, structure, self.resolution, tested, stopping, self.settling
+        )
+
+    def judge(self, gains: Gains, num_edges: int) -> tuple[np.ndarray, np.ndarray]:
+        """Which parts are helpful, and which are useless; edges may be neither."""
+        helpful = gains.mean > self.path_threshold
+        useless = ~helpful
+        edges, tested = _first(gains, num_edges), self.free[:num_edges]
+        helpful[:num_edges] = self.rule.is_found(edges, tested, self.weights)
+        words = self.rule.decisions(edges, helpful[:num_edges], tested)
+        useless[:num_edges] = words == "no"
+        return helpful, useless
 
 
 def discover_leave_one_out(
-    model: AbstractWorldModel,
-    data: Prepared,
-    testable: np.ndarray,
-    threshold: float,
-    resolution: Mapping[str, Tensor] | None = None,
+    model: AbstractWorldModel, start: np.ndarray, search: Search
 ) -> Discovery:
-    """Algorithm 1 of the paper: keep each edge whose CMI, left out of the full graph, is large."""
-    full = np.ones(StructureParts(model.schema).width, dtype=bool)
-    num_edges = len(testable)
-    tested = np.zeros_like(full)
-    tested[:num_edges] = testable
-    values = part_values(model, data, full, resolution, tested)
+    """Algorithm 1 of the paper: keep each edge whose CMI, left out of the full graph, is large.
+
+    Paths, and edges that are not free, stay as they are.
+    """
+    num_edges = len(model.index)
+    is_tested = search.free.copy()
+    is_tested[num_edges:] = False
+    full = start | is_tested
+    gains = part_gains(model, search.data, full, search.resolution, is_tested)
+    testable = search.free[:num_edges]
+    found = search.rule.is_found(_first(gains, num_edges), testable, search.weights)
     structure = full.copy()
-    structure[:num_edges] = testable & (values[:num_edges] > threshold)
-    return _discovery(model, structure, values, testable)
+    structure[:num_edges][testable] = found[testable]
+    return Discovery(structure, _evidence(model, gains, search.rule, found, testable, structure))
 
 
 def discover_around(
-    model: AbstractWorldModel,
-    data: Prepared,
-    start: np.ndarray,
-    free: np.ndarray,
-    thresholds: np.ndarray,
-    resolution: Mapping[str, Tensor],
-    max_passes: int = 12,
+    model: AbstractWorldModel, start: np.ndarray, search: Search, max_passes: int = 12
 ) -> Discovery:
     """Search from an estimate: add what helps, drop what does not, until nothing moves.
 
     In each pass every target adds its most helpful absent part, or else drops the weaker half
-    of those present parts that help less than their threshold. Two inputs that can stand in for
-    each other are both weak while both are present; dropping some at a time keeps one of them.
-    Edges leave as easily as they enter. Parts that are not `free` stay as they are.
+    of its useless ones. Two inputs that can stand in for each other are both useless while both
+    are present; dropping some at a time keeps one of them. Undecided edges stay where they are,
+    so that those of them that act only together go on being learned. Parts that are not free
+    stay as they are.
     """
     parts = StructureParts(model.schema)
-    structure = start.copy()
-    values = np.zeros(parts.width)
+    structure, num_edges = start.copy(), parts.num_edges
     for _ in range(max_passes):
-        values = part_values(model, data, structure, resolution, free)
-        if not _improve(structure, values, parts, free, thresholds):
+        gains = search.gains(model, structure, search.free)
+        helpful, useless = search.judge(gains, num_edges)
+        if not _improve(structure, gains.mean, helpful, useless, parts, search.free):
             break
-    return _discovery(model, structure, values, free[: parts.num_edges])
+    testable = search.free[:num_edges]
+    found = helpful[:num_edges]
+    return Discovery(structure, _evidence(model, gains, search.rule, found, testable, structure))
 
 
 def _improve(
     structure: np.ndarray,
     values: np.ndarray,
+    is_helpful: np.ndarray,
+    is_useless: np.ndarray,
     parts: StructureParts,
     free: np.ndarray,
-    thresholds: np.ndarray,
 ) -> bool:
     """One pass over all targets, in place; whether anything moved."""
     has_moved = False
     for columns in parts.columns:
         columns = columns[free[columns]]
         absent, present = columns[~structure[columns]], columns[structure[columns]]
-        helpful = absent[values[absent] > thresholds[absent]]
-        weak = present[values[present] <= thresholds[present]]
+        helpful = absent[is_helpful[absent]]
+        weak = present[is_useless[present]]
         if len(helpful):
             structure[helpful[values[helpful].argmax()]] = True
         elif len(weak):
@@ -101,11 +133,34 @@ def _improve(
     return has_moved
 
 
-def _discovery(
-    model: AbstractWorldModel, structure: np.ndarray, values: np.ndarray, testable: np.ndarray
-) -> Discovery:
-    num_edges = len(testable)
-    values = values.copy()
-    values[:num_edges][~testable] = np.nan
-    graph = ClassGraph(model.schema, structure[:num_edges])
-    return Discovery(graph, structure, values, testable)
+def _first(gains: Gains, num: int) -> Gains:
+    return Gains(gains.mean[:num], gains.error[:num], gains.groups[:num])
+
+
+def _evidence(
+    model: AbstractWorldModel,
+    gains: Gains,
+    rule: Rule,
+    found: np.ndarray,
+    tested: np.ndarray,
+    structure: np.ndarray,
+) -> Evidence:
+    """What is known of each edge; those that were not tested but are there were given."""
+    num = len(tested)
+    edges = _first(gains, num)
+    low, high = rule.interval(edges)
+    # A last pass may have moved an edge whose gain was seen before the move.
+    decision = rule.decisions(edges, found & structure[:num], tested)
+
+    def known(values: np.ndarray) -> np.ndarray:
+        return np.where(tested, values, np.nan)
+
+    return Evidence(
+        model.schema,
+        score=known(edges.mean),
+        low=known(low),
+        high=known(high),
+        p_value=known(rule.p_values(edges)),
+        stability=np.full(num, np.nan),
+        decision=decision,
+    )

@@ -12,6 +12,7 @@ import gymnasium
 
 from oocdm.data.world import AbstractWorld
 from oocdm.envs.block import BlockWorld
+from oocdm.envs.generated import GeneratedWorld
 from oocdm.envs.gym_env import Draw, WorldGym
 from oocdm.envs.mouse import MouseWorld
 from oocdm.envs.mouse_picture import draw_mouse_world
@@ -37,6 +38,11 @@ _ENTRIES: dict[str, _Entry] = {
         MouseWorld,
         "A mouse on a grid that looks for food among monsters and traps.",
         draw=draw_mouse_world,
+    ),
+    "generated": _Entry(
+        "oocdm/Generated-v0",
+        GeneratedWorld,
+        "A random world drawn from world_seed, with its true graph, to test discovery. No reward.",
     ),
 }
 
@@ -64,6 +70,7 @@ def list_envs() -> list[EnvInfo]:
     ...     print(info.name, info.num_variables)
     block 24
     mouse 28
+    generated 21
     """
     listed = []
     for name, entry in _ENTRIES.items():
@@ -93,7 +100,8 @@ def make(name: str, seed: int | None = None, **options: Any) -> WorldGym:
     >>> make("blok")
     Traceback (most recent call last):
     ...
-    oocdm.errors.OocdmError: Unknown environment `blok`. Did you mean `block`? Known: block, mouse.
+    oocdm.errors.OocdmError: Unknown environment `blok`. Did you mean `block`? Known: block, mouse, \
+generated.
     """
     env = build(name, seed=seed, **options)
     # As gymnasium.make would do; without its wrappers, which hide `world` and `task`.

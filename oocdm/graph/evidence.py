@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -82,7 +82,7 @@ class Evidence:
         ]
 
     @staticmethod
-    def from_rows(schema: Schema, rows: list[Mapping[str, Any]]) -> Evidence:
+    def from_rows(schema: Schema, rows: Sequence[Mapping[str, Any]]) -> Evidence:
         """Read back what `rows` gave."""
         expected = [str(edge) for edge in EdgeIndex.of(schema).edges]
         if [row.get("edge") for row in rows] != expected:

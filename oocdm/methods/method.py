@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from oocdm.discovery import Discovery
+from oocdm.discovery import Discovery, Settling
 from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
@@ -74,9 +74,19 @@ class AbstractMethod(ABC):
 
     @abstractmethod
     def discover(
-        self, model: AbstractWorldModel, data: Prepared, estimate: np.ndarray, free: np.ndarray
+        self,
+        model: AbstractWorldModel,
+        data: Prepared,
+        estimate: np.ndarray,
+        free: np.ndarray,
+        weights: np.ndarray | None = None,
+        settling: Settling | None = None,
     ) -> Discovery | None:
-        """A new structure from the trained model, or None if the method does not discover."""
+        """A new structure from the trained model, or None if the method does not discover.
+
+        `weights` say how readily each edge is believed beforehand, 1 on average; `settling` is
+        told how many edges are settled.
+        """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:

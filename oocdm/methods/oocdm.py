@@ -9,6 +9,9 @@ import numpy as np
 
 from oocdm.discovery import (
     Discovery,
+    Rule,
+    Search,
+    Settling,
     StructureParts,
     discover_around,
     discover_leave_one_out,
@@ -56,22 +59,29 @@ class Oocdm(AbstractMethod):
     preset_name: str = "default"
     model: ModelOptions = field(default_factory=ModelOptions)
     schedule: Schedule = field(default_factory=Schedule)
-    threshold: float = 0.05  # nats that an edge must add
+    min_effect: float = 0.04  # share of the unexplained variance that an edge must explain
+    false_discovery_rate: float = 0.05  # expected share of wrong edges among those found
+    threshold: float | None = None  # nats that an edge must add, instead of the two above
     path_threshold: float = 0.02  # nats that a part of a predictor must add
     num_graphs: int = 32  # different structures in a batch
     flip_probability: float = 0.1  # of each part, in the neighbours of the estimate
     edge_probability: float = 0.9  # lambda of the paper, with preset "paper"
     alpha: float = 1.0  # weight of the full graph, with preset "paper"
     beta: float = 1.0  # weight of the estimate, with preset "paper"
-    max_scored: int = 4000  # held-out transitions used by one discovery
+    max_scored: int = 20_000  # held-out transitions used by one discovery, at most
 
     @staticmethod
     def preset(name: str, **options: Any) -> Oocdm:
         """The method with a preset's options: "default" or "paper"."""
         options = {"model": ModelOptions.preset(name), **options}
         if name == "paper":
-            options = {"schedule": PAPER_SCHEDULE, **options}
+            options = {"schedule": PAPER_SCHEDULE, "threshold": 0.1, **options}
         return Oocdm(preset_name=name, **options)
+
+    @property
+    def rule(self) -> Rule:
+        """How gains become decisions."""
+        return Rule(self.min_effect, self.false_discovery_rate, self.threshold)
 
     @property
     def is_paper(self) -> bool:
@@ -123,18 +133,23 @@ class Oocdm(AbstractMethod):
         return np.where(free, rng.random((count, len(estimate))) < probability, estimate)
 
     def discover(
-        self, model: AbstractWorldModel, data: Prepared, estimate: np.ndarray, free: np.ndarray
+        self,
+        model: AbstractWorldModel,
+        data: Prepared,
+        estimate: np.ndarray,
+        free: np.ndarray,
+        weights: np.ndarray | None = None,
+        settling: Settling | None = None,
     ) -> Discovery | None:
-        num_edges = len(model.index)
         if self.is_paper:
-            if not free[:num_edges].any():
+            if not free[: len(model.index)].any():
                 return None
-            return discover_leave_one_out(model, data, free[:num_edges], self.threshold)
+            search = Search(data, free, self.rule, self.path_threshold, None, weights)
+            return discover_leave_one_out(model, estimate, search)
         scored = data.rows(slice(0, self.max_scored))
-        thresholds = np.full(len(estimate), self.path_threshold)
-        thresholds[:num_edges] = self.threshold
         resolution = resolution_of(model, self.schedule.resolution)
-        return discover_around(model, scored, estimate, free, thresholds, resolution)
+        search = Search(scored, free, self.rule, self.path_threshold, resolution, weights, settling)
+        return discover_around(model, estimate, search)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from oocdm.discovery import Discovery, StructureParts
+from oocdm.discovery import Discovery, Settling, StructureParts
 from oocdm.methods.method import AbstractMethod, Schedule, Term
 from oocdm.methods.oocdm import PAPER_SCHEDULE
 from oocdm.models.fast import FastModel
@@ -57,7 +57,13 @@ class Oofull(AbstractMethod):
         return [Term(1.0, estimate[None])]
 
     def discover(
-        self, model: AbstractWorldModel, data: Prepared, estimate: np.ndarray, free: np.ndarray
+        self,
+        model: AbstractWorldModel,
+        data: Prepared,
+        estimate: np.ndarray,
+        free: np.ndarray,
+        weights: np.ndarray | None = None,
+        settling: Settling | None = None,
     ) -> Discovery | None:
         return None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -98,7 +99,7 @@ class AbstractWorldModel(nn.Module):
     def _extreme_scale(self, c: str, scales: Scales) -> Tensor:
         columns = len(self.featuriser.extreme_columns[c])
         unit = torch.stack([torch.zeros(columns), torch.ones(columns)])
-        return scales.extremes.get(c, unit) if columns else unit
+        return scales.extremes.get(c, unit).clone() if columns else unit
 
     def _init_parameters(self) -> None:
         o, schema, featuriser = self.options, self.schema, self.featuriser
@@ -166,6 +167,13 @@ class AbstractWorldModel(nn.Module):
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
+
+    def copy(self) -> Self:
+        """A model of its own with the same weights."""
+        with torch.random.fork_rng(devices=[]):  # new weights are drawn and thrown away
+            twin = type(self)(self.schema, self.options, self.featuriser.scales)
+        twin.to(self.device, self.dtype).load_state_dict(self.state_dict())
+        return twin
 
     def inputs(self, before: Snapshot) -> Inputs:
         """What the network reads of a snapshot."""

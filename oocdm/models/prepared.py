@@ -15,10 +15,11 @@ from oocdm.models.network import AbstractWorldModel
 
 @dataclass(frozen=True)
 class Prepared:
-    """Inputs and targets of many transitions."""
+    """Inputs and targets of many transitions, and the episode that each comes from."""
 
     inputs: Inputs
     targets: Targets
+    episode: Tensor  # (transition,)
 
     @staticmethod
     def of(
@@ -26,7 +27,10 @@ class Prepared:
     ) -> Prepared:
         """Prepare a dataset, or some of its transitions, for a model."""
         transitions = data.transitions(rows).to(model.device)
-        return Prepared(model.inputs(transitions.before), model.targets(transitions))
+        episode = data.episode_of if rows is None else data.episode_of[rows]
+        return Prepared(
+            model.inputs(transitions.before), model.targets(transitions), torch.as_tensor(episode)
+        )
 
     def __len__(self) -> int:
         return self.inputs.batch_size
@@ -37,7 +41,7 @@ class Prepared:
         def pick(tensor: Tensor) -> Tensor:
             return tensor[rows]
 
-        return Prepared(self.inputs.map(pick), self.targets.map(pick))
+        return Prepared(self.inputs.map(pick), self.targets.map(pick), pick(self.episode))
 
     def chunks(self, size: int) -> list[Prepared]:
         """The transitions in order, at most `size` at a time."""

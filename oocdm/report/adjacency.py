@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from oocdm.errors import GraphError
-from oocdm.graph import ClassGraph, Edge, EdgeIndex
+from oocdm.graph import ClassGraph, Edge, EdgeIndex, Evidence
 from oocdm.schema import Schema
 from oocdm.training.run import write_atomically
 
-Scores = Sequence[float | None]  # one for each possible edge, in the fixed order; or none at all
 Shade = str | tuple[float, float, float, float]
 
 SHADES = LinearSegmentedColormap.from_list("scores", ["#ffffff", "#c6dbef", "#4292c6", "#08306b"])
@@ -92,11 +92,12 @@ def _places(groups: Sequence[str], sections: Sequence[str]) -> list[float]:
 
 
 def draw_adjacency(
-    graph: ClassGraph, scores: Scores = (), true: ClassGraph | None = None
+    graph: ClassGraph, evidence: Evidence | None = None, true: ClassGraph | None = None
 ) -> Figure:
     """The matrix of a graph, and beside it that of the true graph if it is known.
 
-    Shades are scores in nats; a number stands in the cells of edges. Wrong edges are outlined.
+    Shades are scores in nats; a number stands in the cells of edges, and half the width of its
+    interval below it. Open edges have a question mark. Wrong edges are outlined.
 
     >>> from oocdm.schema import ObjectClass, Real
     >>> class Ball(ObjectClass):
@@ -109,9 +110,11 @@ def draw_adjacency(
         difference = graph.schema.difference(true.schema)
         raise GraphError(f"Cannot draw graphs of different schemas side by side: {difference}.")
     layout = _Layout(graph.schema)
-    known = [score for score in scores if score is not None]
-    chosen = scores if known else ()
-    is_tested = [score is not None for score in scores] if known else [True] * graph.mask.size
+    if evidence is not None and np.isnan(evidence.score).all():
+        evidence = None  # nothing was measured
+    is_tested = np.ones(graph.mask.size, dtype=bool)
+    if evidence is not None:
+        is_tested = ~np.isnan(evidence.score)
     panels = 1 if true is None else 2
     width = layout.left + panels * (layout.width + 1)
     top, bottom = layout.label_height + 1.8, 2.0
@@ -128,46 +131,63 @@ def draw_adjacency(
 
     first = panel(layout.left)
     _label_rows(first, layout)
-    _draw_panel(first, layout, graph, chosen, is_tested)
+    _draw_panel(first, layout, graph, evidence, is_tested)
     _title(first, layout, graph, "graph" if true is None else "learned")
     if true is not None:
         _outline_wrong(first, layout, graph, true)
         second = panel(layout.left + layout.width + 1)
-        _draw_panel(second, layout, true, (), is_tested)
+        _draw_panel(second, layout, true, None, is_tested)
         _title(second, layout, true, "true")
-    _draw_legend(first, layout, bool(chosen), true is not None)
+    _draw_legend(first, layout, evidence, true is not None)
     return figure
 
 
 def save_adjacency(
-    path: str | Path, graph: ClassGraph, scores: Scores = (), true: ClassGraph | None = None
+    path: str | Path,
+    graph: ClassGraph,
+    evidence: Evidence | None = None,
+    true: ClassGraph | None = None,
 ) -> None:
     """Write the picture of `draw_adjacency` as a PNG file, whole or not at all."""
     buffer = io.BytesIO()
-    draw_adjacency(graph, scores, true).savefig(buffer, format="png", bbox_inches="tight")
+    draw_adjacency(graph, evidence, true).savefig(buffer, format="png", bbox_inches="tight")
     write_atomically(Path(path), buffer.getvalue())
 
 
 def _draw_panel(
-    axes: Axes, layout: _Layout, graph: ClassGraph, scores: Scores, is_tested: Sequence[bool]
+    axes: Axes,
+    layout: _Layout,
+    graph: ClassGraph,
+    evidence: Evidence | None,
+    is_tested: np.ndarray,
 ) -> None:
-    known = [score for score in scores if score is not None]
+    top = 1e-3 if evidence is None else float(np.nanmax([*evidence.score, 1e-3]))
     # Finer near 0, where decisions are made.
-    norm = PowerNorm(0.5, vmin=0, vmax=max([*known, 1e-3]), clip=True)
+    norm = PowerNorm(0.5, vmin=0, vmax=top, clip=True)
     for y in layout.y:
         for x in layout.x:
             axes.add_patch(Rectangle((x, y), 1, 1, facecolor=IMPOSSIBLE, edgecolor="none"))
     for row, column, position in layout.edges:
         x, y = layout.x[column], layout.y[row]
-        is_in, score = bool(graph.mask[position]), scores[position] if scores else None
-        if score is not None:
-            shade = float(norm(score))
+        is_in = bool(graph.mask[position])
+        if evidence is not None and is_tested[position]:
+            shade = float(norm(evidence.score[position]))
             _draw_cell(axes, x, y, SHADES(shade))
-            if is_in:
-                ink = "white" if shade > 0.5 else "black"
-                axes.text(x + 0.5, y + 0.53, _short(score), color=ink, size=7, **_CENTRED)
+            _write_cell(axes, x, y, evidence, position, is_in, "white" if shade > 0.5 else "black")
         elif is_in or is_tested[position]:
             _draw_cell(axes, x, y, EDGE if is_in else NO_EDGE)
+
+
+def _write_cell(
+    axes: Axes, x: float, y: float, evidence: Evidence, position: int, is_in: bool, ink: str
+) -> None:
+    if is_in:
+        half = (evidence.high[position] - evidence.low[position]) / 2
+        score = _short(float(evidence.score[position]))
+        axes.text(x + 0.5, y + 0.36, score, color=ink, size=7, **_CENTRED)
+        axes.text(x + 0.5, y + 0.74, f"±{_short(half)}", color=ink, size=4.5, **_CENTRED)
+    elif evidence.decision[position] == "undecided":
+        axes.text(x + 0.5, y + 0.53, "?", color=ink, size=8, weight="bold", **_CENTRED)
 
 
 def _outline_wrong(axes: Axes, layout: _Layout, graph: ClassGraph, true: ClassGraph) -> None:
@@ -225,11 +245,13 @@ def _title(axes: Axes, layout: _Layout, graph: ClassGraph, word: str) -> None:
     axes.text(0, -layout.label_height - 0.9, text, size=10, weight="bold")
 
 
-def _draw_legend(axes: Axes, layout: _Layout, has_scores: bool, has_true: bool) -> None:
+def _draw_legend(axes: Axes, layout: _Layout, evidence: Evidence | None, has_true: bool) -> None:
     entries: list[tuple[Rectangle, str]] = []
-    if has_scores:
+    if evidence is not None:
         shaded = Rectangle((0, 0), 1, 1, facecolor=SHADES(0.6), edgecolor=FRAME)
-        entries.append((shaded, "shade: score in nats; an edge has its number"))
+        entries.append(
+            (shaded, "shade: score in nats; an edge has its number ± interval; ? is open")
+        )
     else:
         entries.append((Rectangle((0, 0), 1, 1, facecolor=EDGE, edgecolor=FRAME), "edge"))
     if has_true:

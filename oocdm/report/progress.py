@@ -79,6 +79,10 @@ class ProgressBar:
         """Draw how many transitions are collected."""
         self.show("Collecting", done, total)
 
+    def show_edges(self, settled: int, total: int) -> None:
+        """Draw how many edges are settled."""
+        self.show("Settling edges", settled, total, f"{settled} of {total}")
+
     def show_fit(self, progress: Progress) -> None:
         """Draw where training is."""
         self.show_cell("", progress)

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from oocdm.graph import ClassGraph, Edge
+from oocdm.graph import ClassGraph, Edge, EdgeIndex, Evidence
 
 if TYPE_CHECKING:
     from oocdm.inference.evaluate import Evaluation
 
-Scores = Sequence[float | None]  # one for each possible edge, in the fixed order; or none at all
-
 RIGHT, WRONG = "✓", "✗"
 
 
-def graph_text(graph: ClassGraph, scores: Scores = (), true: ClassGraph | None = None) -> Text:
+def graph_text(
+    graph: ClassGraph, evidence: Evidence | None = None, true: ClassGraph | None = None
+) -> Text:
     """A graph as it prints, one target a row, with scores in nats; marked against the true one.
+
+    Half the width of a score's interval stands beside it. Edges that are still open come last.
 
     >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
@@ -36,10 +39,31 @@ def graph_text(graph: ClassGraph, scores: Scores = (), true: ClassGraph | None =
     for class_name in graph.schema.classes:
         for field_name in graph.schema.targets(class_name):
             edges = [graph.index.edges[i] for i in graph.index.of_target(class_name, field_name)]
-            parts = [_edge_text(e, graph, scores, true) for e in edges if _is_shown(e, graph, true)]
+            parts = [
+                _edge_text(e, graph, evidence, true) for e in edges if _is_shown(e, graph, true)
+            ]
             row = _mark(edges, graph, true).append(f"{class_name}.{field_name} <- ")
             rows.append(row.append_text(Text(", ").join(parts) if parts else Text("(nothing)")))
+    if evidence is not None:
+        rows += _open_rows(evidence)
     return Text("\n").join(rows)
+
+
+def _open_rows(evidence: Evidence) -> list[Text]:
+    """The edges that the data leave open, most helpful first."""
+    positions = [i for i, word in enumerate(evidence.decision) if word == "undecided"]
+    positions = [i for i in positions if not np.isnan(evidence.score[i])]
+    positions.sort(key=lambda i: -evidence.score[i])
+    edges = EdgeIndex.of(evidence.schema).edges
+    return [
+        Text(f"? {edges[i]}", "yellow").append(f" ({_interval(evidence, i)}, open)", "dim")
+        for i in positions
+    ]
+
+
+def _interval(evidence: Evidence, i: int) -> str:
+    half = (evidence.high[i] - evidence.low[i]) / 2
+    return f"{evidence.score[i]:.2f} ± {half:.2f}"
 
 
 def _is_shown(edge: Edge, graph: ClassGraph, true: ClassGraph | None) -> bool:
@@ -53,9 +77,16 @@ def _mark(edges: Sequence[Edge], graph: ClassGraph, true: ClassGraph | None) -> 
     return Text().append(*((f"{RIGHT} ", "green") if is_right else (f"{WRONG} ", "bold red")))
 
 
-def _edge_text(edge: Edge, graph: ClassGraph, scores: Scores, true: ClassGraph | None) -> Text:
-    score = scores[graph.index.position[edge]] if scores else None
-    notes = [] if score is None else [f"{score:.2f}"]
+def _edge_text(
+    edge: Edge, graph: ClassGraph, evidence: Evidence | None, true: ClassGraph | None
+) -> Text:
+    notes = []
+    if evidence is not None:
+        i = graph.index.position[edge]
+        if not np.isnan(evidence.score[i]):
+            notes.append(_interval(evidence, i))
+        if evidence.decision[i] in ("required", "forbidden"):
+            notes.append(str(evidence.decision[i]))
     style = "green" if true is not None else "bold"
     if edge not in graph:
         notes, style = [*notes, "missed"], "yellow"

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from oocdm.data.dataset import Dataset, load_dataset
-from oocdm.errors import ModelError
-from oocdm.graph import ClassGraph
+from oocdm.discovery import Priors
+from oocdm.discovery.priors import PriorKnowledge
+from oocdm.errors import GraphError, ModelError
+from oocdm.graph import ClassGraph, Evidence
 from oocdm.methods import AbstractMethod, make_method, method_from_json
 from oocdm.models.network import AbstractWorldModel
 from oocdm.models.scales import Scales
@@ -28,18 +30,25 @@ from oocdm.training.run import (
 )
 from oocdm.training.trainer import Callback, Trainer
 
+MODEL, LEARNED = "model.safetensors", "learned.safetensors"
+
 
 @dataclass(frozen=True)
 class FitResult:
-    """A fitted world model with its graph; `scores` are nats that each possible edge adds."""
+    """A fitted world model with its graph, and what the data say about each possible edge.
+
+    `learned` is the network when the graph was decided, before polishing: it predicts under many
+    graphs, `model` best under its own.
+    """
 
     model: AbstractWorldModel
     graph: ClassGraph
+    evidence: Evidence
+    learned: AbstractWorldModel
     method: AbstractMethod
     seed: int
     history: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
-    scores: list[float | None] = field(default_factory=list)
 
     @property
     def schema(self) -> Schema:
@@ -50,11 +59,9 @@ class FitResult:
         """Write the run to a folder: config, schema, graph and weights."""
         path = Path(folder)
         _write_settings(path, self.method, self.schema, self.seed, config)
-        threshold = float(getattr(self.method, "threshold", 0.0))
-        write_tensors(
-            path / "model.safetensors", dict(self.model.state_dict()), {"format": "oocdm-1"}
-        )
-        write_json(path / "graph.json", graph_to_json(self.graph, self.scores, threshold))
+        for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
+            write_tensors(path / name, dict(model.state_dict()), {"format": "oocdm-1"})
+        write_json(path / "graph.json", graph_to_json(self.graph, self.evidence))
         write_json(path / "history.json", {"seconds": self.seconds, "rounds": self.history})
 
 
@@ -63,6 +70,7 @@ def fit(
     method: str | AbstractMethod = "oocdm",
     seed: int = 0,
     graph: ClassGraph | None = None,
+    priors: PriorKnowledge = None,
     preset: str = "default",
     device: str = "cpu",
     folder: str | Path | None = None,
@@ -73,9 +81,11 @@ def fit(
 ) -> FitResult:
     """Learn a causal world model from logged transitions.
 
-    With `graph` the graph is known and not discovered. With `folder` checkpoints are written
-    there after every round, so that `resume` can go on after an interruption, and the finished
-    run at the end. `max_seconds` ends training early. Further options are the method's own.
+    With `graph` the graph is known and not discovered. `priors` are what is known of single edges:
+    rows such as `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. With
+    `folder` checkpoints are written there after every round, so that `resume` can go on after an
+    interruption, and the finished run at the end. `max_seconds` ends training early. Further
+    options are the method's own.
 
     >>> import oocdm
     >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=300, seed=0)
@@ -95,8 +105,15 @@ def fit(
             "or go on with that run by oocdm.resume."
         )
     chosen = make_method(method, preset, **options) if isinstance(method, str) else method
-    trainer = Trainer(data, chosen, seed, graph, device)
-    extra = {"known_graph": None if graph is None else graph.to_json(), **(config or {})}
+    known = Priors.of(data.schema, priors)
+    if graph is not None and known.rows:
+        raise GraphError("fit: expected a known graph or priors, got both.")
+    trainer = Trainer(data, chosen, seed, graph, device, known)
+    extra = {
+        "known_graph": None if graph is None else graph.to_json(),
+        "priors": known.to_json(),
+        **(config or {}),
+    }
     if folder is not None:
         _write_settings(Path(folder), chosen, data.schema, seed, extra)
     return _finish(trainer, folder, callback, max_seconds, extra)
@@ -111,7 +128,7 @@ def resume(
     """
     path = Path(folder)
     config = _read_config(path)
-    if (path / "model.safetensors").is_file():
+    if (path / MODEL).is_file():
         return load(path)
     if data is None:
         if not config.get("data"):
@@ -125,6 +142,7 @@ def resume(
         method_from_json(config["method"]),
         int(config["seed"]),
         None if known is None else ClassGraph.from_json(schema, known),
+        priors=Priors.of(schema, config.get("priors")),
     )
     if (path / CHECKPOINT).is_file():
         read_checkpoint(path, trainer)
@@ -138,14 +156,21 @@ def load(folder: str | Path) -> FitResult:
     config = _read_config(path)
     schema = Schema.from_json(read_json(path / "schema.json"))
     method = method_from_json(config["method"])
-    model = method.build(schema, Scales.unit(schema))
-    tensors, _ = read_tensors(path / "model.safetensors")
-    load_weights(model, tensors, path / "model.safetensors")
-    graph, scores = read_graph(path, schema)
+    model, learned = (_read_model(path / name, method, schema) for name in (MODEL, LEARNED))
+    graph, evidence = read_graph(path, schema)
     history = read_json(path / "history.json")
     return FitResult(
-        model, graph, method, int(config["seed"]), history["rounds"], history["seconds"], scores
+        *(model, graph, evidence, learned, method),
+        int(config["seed"]),
+        history["rounds"],
+        history["seconds"],
     )
+
+
+def _read_model(path: Path, method: AbstractMethod, schema: Schema) -> AbstractWorldModel:
+    model = method.build(schema, Scales.unit(schema))
+    load_weights(model, read_tensors(path)[0], path)
+    return model
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -181,11 +206,12 @@ def _finish(
     result = FitResult(
         trainer.model,
         trainer.graph,
+        trainer.evidence,
+        trainer.learned,
         trainer.method,
         trainer.seed,
         position.history,
         position.seconds,
-        position.scores,
     )
     if path is not None:
         result.save(path, **config)

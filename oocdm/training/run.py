@@ -16,7 +16,7 @@ from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from oocdm.errors import GraphError, ModelError
-from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.graph import ClassGraph, Evidence
 from oocdm.schema import Schema
 from oocdm.training.trainer import Position, Trainer
 
@@ -85,6 +85,8 @@ def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], path: Path)
 def write_checkpoint(folder: Path, trainer: Trainer) -> None:
     """Write all that is needed to go on: weights, optimiser, position, random state."""
     tensors = {f"model/{n}": t for n, t in trainer.model.state_dict().items()}
+    if trainer.position.phase != "learn":
+        tensors |= {f"learned/{n}": t for n, t in trainer.learned.state_dict().items()}
     tensors |= {f"optimiser/{n}": t for n, t in trainer.optimiser.state.items()}
     metadata = {
         "position": json.dumps(asdict(trainer.position)),
@@ -104,8 +106,10 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
         steps = int(json.loads(metadata["steps"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: not a checkpoint of this version ({error}).") from None
-    weights = {n.removeprefix("model/"): t for n, t in tensors.items() if n.startswith("model/")}
-    load_weights(trainer.model, weights, path)
+    load_weights(trainer.model, _named(tensors, "model/"), path)
+    if position.phase != "learn":
+        trainer.learned = trainer.model.copy()
+        load_weights(trainer.learned, _named(tensors, "learned/"), path)
     trainer.position = position
     trainer.rng.bit_generator.state = position.rng
     trainer.optimiser.steps = steps
@@ -116,25 +120,22 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
         tensor.copy_(saved)
 
 
-def graph_to_json(graph: ClassGraph, scores: list[float | None], threshold: float) -> Any:
-    """The graph with every possible edge: score and decision."""
-    index = EdgeIndex.of(graph.schema)
-    table = []
-    for i, edge in enumerate(index.edges):
-        score = scores[i] if scores else None
-        is_in = bool(graph.mask[i])
-        decision = ("yes" if is_in else "no") if score is not None else "untested"
-        table.append({"edge": str(edge), "score": score, "in_graph": is_in, "decision": decision})
-    return {**graph.to_json(), "threshold": threshold, "table": table}
+def _named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
 
-def read_graph(folder: Path, schema: Schema) -> tuple[ClassGraph, list[float | None]]:
-    """The graph of a run, and the scores of all possible edges."""
+def graph_to_json(graph: ClassGraph, evidence: Evidence) -> Any:
+    """The graph, and a row of evidence for every possible edge."""
+    return {**graph.to_json(), "table": evidence.rows()}
+
+
+def read_graph(folder: Path, schema: Schema) -> tuple[ClassGraph, Evidence]:
+    """The graph of a run, and the evidence for all possible edges."""
     data = read_json(folder / "graph.json")
     try:
         graph = ClassGraph.from_json(schema, data)
-        return graph, [row["score"] for row in data.get("table", [])]
-    except (KeyError, TypeError) as error:
+        return graph, Evidence.from_rows(schema, data["table"])
+    except (KeyError, TypeError, AttributeError) as error:
         raise GraphError(f"{folder / 'graph.json'}: unexpected content ({error}).") from None
 
 

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, resolution_of
+from oocdm.discovery import Discovery, Priors, resolution_of
 from oocdm.errors import DataError, GraphError, ModelError
-from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.graph import ClassGraph, EdgeIndex, Evidence
 from oocdm.methods.method import AbstractMethod, Term
 from oocdm.models.features import Featuriser
 from oocdm.models.prepared import Prepared, mean_scores
@@ -51,7 +51,8 @@ class Position:
     unchanged: int = 0  # iterations since the graph last changed
     seconds: float = 0.0
     structure: list[bool] = field(default_factory=list)
-    scores: list[float | None] = field(default_factory=list)
+    evidence: list[dict[str, Any]] = field(default_factory=list)  # rows of the last look
+    found: list[list[bool]] = field(default_factory=list)  # edges after each iteration
     history: list[dict[str, Any]] = field(default_factory=list)
     rng: dict[str, Any] = field(default_factory=dict)
 
@@ -66,6 +67,7 @@ class Trainer:
         seed: int,
         known: ClassGraph | None = None,
         device: str = "cpu",
+        priors: Priors | None = None,
     ) -> None:
         if len(data) == 0:
             raise DataError("fit: the dataset holds no transition.")
@@ -80,10 +82,22 @@ class Trainer:
             self.model = method.build(data.schema, Featuriser.measure(fitted.transitions()))
         self.model.to(device)
         self.fitted = Prepared.of(self.model, fitted)
-        self.held = self.fitted if held is data else Prepared.of(self.model, held)
+        self.held = self.fitted
+        if held is not data:
+            # Discovery may stop early: the episodes that it sees first must be any of them.
+            order = np.random.default_rng(seed).permutation(np.unique(held.episode_of))
+            rows = np.concatenate([np.flatnonzero(held.episode_of == e) for e in order])
+            self.held = Prepared.of(self.model, held, rows)
         testable = EdgeIndex.of(data.schema).testable(data.max_counts)
+        self.testable = testable
         known_mask = None if known is None else _known_mask(known, data)
         start, self.free = method.start(data.schema, known_mask, testable)
+        self.priors = Priors.none(data.schema) if priors is None else priors
+        num_edges = len(testable)
+        start[:num_edges] = self.priors.apply(start[:num_edges])
+        self.free[:num_edges] &= ~(self.priors.required | self.priors.forbidden)
+        # The network when the graph was decided: polishing fits it to that graph alone.
+        self.learned = self.model
         self.optimiser = self._new_optimiser()
         self.position = Position(structure=start.tolist())
 
@@ -99,6 +113,24 @@ class Trainer:
     def graph(self) -> ClassGraph:
         """The current estimate of the graph."""
         return ClassGraph(self.model.schema, self.structure[: len(self.model.index)])
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the data say about each edge, at the last look."""
+        schema, position = self.model.schema, self.position
+        graph = self.graph
+        evidence = Evidence.nothing(schema)
+        if position.evidence:
+            evidence = Evidence.from_rows(schema, position.evidence)
+            # The first iteration has no estimate to learn around: its graph is preliminary.
+            later = np.array(position.found[1:] or position.found)
+            agreement = np.where(evidence.is_decided, (later == graph.mask).mean(0), np.nan)
+            evidence = replace(evidence, stability=agreement)
+        # What discovery may not change was given, by a known graph or as prior knowledge.
+        given = np.where(graph.mask, "required", "forbidden")
+        given = np.where(self.testable | graph.mask, given, "untestable")
+        is_free = self.free[: len(graph.mask)]
+        return replace(evidence, decision=np.where(is_free, evidence.decision, given))
 
     def run(
         self,
@@ -142,7 +174,8 @@ class Trainer:
             if is_over():
                 break
         position.rounds += 1
-        discovery = self.method.discover(self.model, self.held, structure, self.free)
+        weights = self.priors.weights(self.free[: len(self.model.index)])
+        discovery = self.method.discover(self.model, self.held, structure, self.free, weights)
         if discovery is not None:
             self._take(discovery)
         self._record("learn", done + len(losses), losses)
@@ -157,11 +190,17 @@ class Trainer:
         )
         self.position.unchanged = 0 if has_changed else self.position.unchanged + 1
         self.position.structure = discovery.structure.tolist()
-        self.position.scores = [None if np.isnan(x) else float(x) for x in discovery.edge_scores]
+        self.position.evidence = discovery.evidence.rows()
+        self.position.found.append(self.structure[:num_edges].tolist())
 
     def _finish_learning(self) -> None:
-        paths = self.structure[len(self.model.index) :]
+        num_edges = len(self.model.index)
+        decision = np.array([row["decision"] for row in self.position.evidence] or [""] * num_edges)
+        edges = self.structure[:num_edges] & (decision != "undecided")
+        paths = self.structure[num_edges:]
+        self.position.structure = [*edges.tolist(), *paths.tolist()]
         self.model.paths.copy_(torch.as_tensor(paths))
+        self.learned = self.model.copy()
         self.position.rounds = 0
         self.position.phase = "polish" if self.schedule.polish_steps else "done"
         self.optimiser = self._new_optimiser()

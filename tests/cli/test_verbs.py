@@ -143,9 +143,27 @@ def test_resume_with_data_that_moved(interrupted: Path, my_block: Path, answer: 
     assert answer("resume", interrupted, "--data", my_block)["method"] == "oocdm"
 
 
+def test_train_with_priors(
+    block: Path, quick: list[str], tmp_path: Path, answer: Answer, error: Any
+) -> None:
+    file = tmp_path / "known.yaml"
+    file.write_text("- Total.t <- !Block[*].*\n")
+    told = answer(
+        *("train", block, "-o", tmp_path / "run", *quick, "--priors", file),
+        *("--prior", "Block.s1 <- self.a", "--threshold", "-1e9"),
+    )
+    assert "Block.s1 <- self.a" in told["edges"]
+    assert not any(e.startswith("Total.t <- Block") for e in told["edges"])
+    contradiction = error(
+        *("train", block, "-o", tmp_path / "other", *quick, "--priors", file),
+        *("--prior", "Total.t <- Block[*].s1"),
+    )
+    assert "contradicts" in contradiction and not (tmp_path / "other").exists()
+
+
 def test_discover(finished: Path, block: Path, oocdm: Oocdm, answer: Answer) -> None:
     told = answer("discover", finished, "--data", block, "--threshold", "1000")
-    assert (told["edges"], told["threshold"]) == ([], 1000)
+    assert told["edges"] == []
     assert told["dropped"] == sorted(map(str, package.load(finished).graph.edges()))
     assert told["added"] == []
     scores = {row["edge"]: row["score"] for row in told["table"]}

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from oocdm.discovery import StructureParts
+from oocdm.discovery import Gains, StructureParts
+from oocdm.graph import EdgeIndex
 from oocdm.schema import Schema
 
 
@@ -28,17 +29,19 @@ class Oracle:
 
     @property
     def model(self) -> Any:
-        return SimpleNamespace(schema=self.schema)
+        return SimpleNamespace(schema=self.schema, index=EdgeIndex.of(self.schema))
 
-    def part_values(
+    def part_gains(
         self,
         model: Any,
         data: Any,
         structure: np.ndarray,
         resolution: Any,
         tested: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """In place of `oocdm.discovery.part_values`."""
+        stopping: Any = None,
+        settling: Any = None,
+    ) -> Gains:
+        """In place of `oocdm.discovery.part_gains`; ideal, so without errors."""
         self.calls += 1
         parts = StructureParts(self.schema)
         values = np.zeros(parts.width)
@@ -47,7 +50,7 @@ class Oracle:
                 with_it, without_it = structure.copy(), structure.copy()
                 with_it[column], without_it[column] = True, False
                 values[column] = self._score(with_it, columns) - self._score(without_it, columns)
-        return values
+        return Gains(values, np.zeros(parts.width), np.full(parts.width, 50))
 
     def _score(self, structure: np.ndarray, columns: np.ndarray) -> float:
         total = 0.0

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oocdm.discovery import Discovery, StructureParts, discover_around, discover_leave_one_out
+from oocdm.discovery import (
+    Discovery,
+    Rule,
+    Search,
+    StructureParts,
+    discover_around,
+    discover_leave_one_out,
+)
 from oocdm.discovery import decide as decide_module
 from oocdm.envs.block import SCHEMA as BLOCK
 from oocdm.envs.block import TRUE_GRAPH as BLOCK_TRUE
@@ -36,20 +43,25 @@ def around(
     oracle: Oracle,
     start: np.ndarray,
     free: np.ndarray | None = None,
-    thresholds: np.ndarray | None = None,
+    threshold: float = THRESHOLD,
+    path_threshold: float = THRESHOLD,
     **options: Any,
 ) -> Discovery:
     free = np.ones(len(start), dtype=bool) if free is None else free
-    thresholds = np.full(len(start), THRESHOLD) if thresholds is None else thresholds
+    search = Search(None, free, Rule(threshold=threshold), path_threshold, None)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decide_module, "part_values", oracle.part_values)
-        return discover_around(oracle.model, None, start, free, thresholds, {}, **options)
+        patch.setattr(decide_module, "part_gains", oracle.part_gains)
+        return discover_around(oracle.model, start, search, **options)
 
 
 def leave_one_out(oracle: Oracle, testable: np.ndarray, threshold: float = THRESHOLD) -> Discovery:
+    num_paths = StructureParts(oracle.schema).width - len(testable)
+    free = np.concatenate([testable, np.zeros(num_paths, dtype=bool)])
+    start = np.concatenate([np.zeros_like(testable), np.ones(num_paths, dtype=bool)])
+    search = Search(None, free, Rule(threshold=threshold), 0.0, None)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decide_module, "part_values", oracle.part_values)
-        return discover_leave_one_out(oracle.model, None, testable, threshold)
+        patch.setattr(decide_module, "part_gains", oracle.part_gains)
+        return discover_leave_one_out(oracle.model, start, search)
 
 
 def everything(schema: Schema) -> np.ndarray:
@@ -80,8 +92,8 @@ def test_leave_one_out_recovers_the_graph(schema: Schema, seed: int) -> None:
     assert found.graph == ClassGraph(schema, true[:num])
     assert oracle.calls == 1
     assert found.structure[num:].all()
-    assert not np.isnan(found.edge_scores).any()
-    np.testing.assert_array_equal(found.graph.mask, found.edge_scores > THRESHOLD)
+    assert not np.isnan(found.evidence.score).any()
+    np.testing.assert_array_equal(found.graph.mask, found.evidence.score > THRESHOLD)
 
 
 @settings(max_examples=20)
@@ -92,10 +104,12 @@ def test_leave_one_out_never_takes_an_untestable_edge(schema: Schema, seed: int)
     num = len(EdgeIndex.of(schema))
     testable = rng.random(num) < 0.6
     oracle.gains[:num][~testable] = 9.0
+    for i in np.flatnonzero(~testable):
+        oracle.stand_ins.pop(int(i), None)  # nothing is there for others to stand in for
     found = leave_one_out(oracle, testable)
     np.testing.assert_array_equal(found.graph.mask, testable & true[:num])
-    np.testing.assert_array_equal(np.isnan(found.edge_scores), ~testable)
-    np.testing.assert_array_equal(found.testable, testable)
+    np.testing.assert_array_equal(np.isnan(found.evidence.score), ~testable)
+    np.testing.assert_array_equal(found.evidence.decision != "untestable", testable)
 
 
 def test_an_edge_must_exceed_the_threshold() -> None:
@@ -103,9 +117,9 @@ def test_an_edge_must_exceed_the_threshold() -> None:
     gains = np.array([0.25, 0.5, 0, 0, 0])
     found = leave_one_out(Oracle(schema, gains), np.ones(2, dtype=bool), threshold=0.25)
     assert found.graph.mask.tolist() == [False, True]
-    assert around(Oracle(schema, gains), np.ones(5, bool), thresholds=np.full(5, 0.25)).graph == (
-        found.graph
-    )
+    assert around(
+        Oracle(schema, gains), np.ones(5, bool), threshold=0.25, path_threshold=0.25
+    ).graph == (found.graph)
 
 
 def test_leave_one_out_loses_both_of_two_inputs_that_carry_the_same() -> None:
@@ -130,8 +144,8 @@ def test_exact_recovery_from_any_start(schema: Schema, seed: int) -> None:
         np.testing.assert_array_equal(found.structure, true, err_msg=name)
         np.testing.assert_array_equal(found.graph.mask, true[: len(found.graph.mask)])
         np.testing.assert_array_equal(start, before)  # the caller's own is left alone
-        expected = oracle.part_values(None, None, true, None)
-        np.testing.assert_allclose(found.values, expected, atol=1e-12)
+        expected = oracle.part_gains(None, None, true, None).mean[: len(found.graph.mask)]
+        np.testing.assert_allclose(found.evidence.score, expected, atol=1e-12)
 
 
 @settings(max_examples=20)
@@ -168,9 +182,8 @@ def test_parts_that_are_not_free_never_move(schema: Schema, seed: int) -> None:
         found = around(oracle, start, free, max_passes=60)
         np.testing.assert_array_equal(found.structure[~free], start[~free])
         np.testing.assert_array_equal(found.structure[free], (oracle.gains > THRESHOLD)[free])
-        np.testing.assert_array_equal(np.isnan(found.values[:num]), ~free[:num])
-        assert not np.isnan(found.values[num:]).any()
-        np.testing.assert_array_equal(found.testable, free[:num])
+        np.testing.assert_array_equal(np.isnan(found.evidence.score), ~free[:num])
+        np.testing.assert_array_equal(found.evidence.decision == "untestable", ~free[:num])
 
 
 @settings(max_examples=20)
@@ -187,15 +200,14 @@ def test_untestable_edges_never_enter(schema: Schema, seed: int) -> None:
         found = around(oracle, start & free, free, max_passes=60)
         assert not found.graph.mask[~testable].any()
         np.testing.assert_array_equal(found.structure, true)
-        assert np.isnan(found.edge_scores[~testable]).all()
+        assert np.isnan(found.evidence.score[~testable]).all()
 
 
-def test_each_part_has_its_own_threshold() -> None:
+def test_edges_and_paths_have_their_own_thresholds() -> None:
     schema = Schema(type("A", (ObjectClass,), {"u": Real()}))
     gains = np.array([0.03, 0.06, 0.03, 0.01, 0.03])
-    thresholds = np.array([0.05, 0.05, 0.02, 0.02, 0.02])
     for start in (np.ones(5, bool), np.zeros(5, bool)):
-        found = around(Oracle(schema, gains), start, thresholds=thresholds)
+        found = around(Oracle(schema, gains), start, threshold=0.05, path_threshold=0.02)
         assert found.structure.tolist() == [False, True, True, False, True]
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oocdm.discovery import StructureParts
+from oocdm.discovery import Search, StructureParts
 from oocdm.envs.block import SCHEMA, TRUE_GRAPH
 from oocdm.errors import ModelError
 from oocdm.graph import EdgeIndex
@@ -181,10 +181,12 @@ def test_paper_discovers_by_leaving_out_of_the_full_graph() -> None:
     estimate, free = method.start(data.schema, None, testable)
     found = method.discover(model, prepared, estimate, free)
     assert found is not None
-    scores = np.nan_to_num(found.edge_scores, nan=-1)
+    scores = np.nan_to_num(found.evidence.score, nan=-1)
     assert np.array_equal(found.graph.mask, testable & (scores > 1e-3))
     # It does not depend on the estimate, nor on its size.
-    again = method.discover(model, prepared, np.zeros_like(estimate), free)
+    other = estimate.copy()
+    other[: len(testable)] = False
+    again = method.discover(model, prepared, other, free)
     assert again is not None and again.graph == found.graph
     known = method.start(data.schema, found.graph.mask, testable)[1]
     assert method.discover(model, prepared, estimate, known) is None
@@ -195,18 +197,16 @@ def test_default_scores_at_most_so_many_transitions(monkeypatch: pytest.MonkeyPa
     model = random_model(data)
     seen = []
 
-    def discover(model: Any, scored: Prepared, *rest: Any) -> None:
-        seen.append((len(scored), rest))
+    def discover(model: Any, start: np.ndarray, search: Search) -> None:
+        seen.append((start, search))
 
     monkeypatch.setattr("oocdm.methods.oocdm.discover_around", discover)
     width = StructureParts(data.schema).width
     estimate, free = np.ones(width, dtype=bool), np.ones(width, dtype=bool)
     Oocdm(max_scored=3).discover(model, Prepared.of(model, data), estimate, free)
-    size, (start, is_free, thresholds, _) = seen[0]
-    assert size == 3 and start is estimate and is_free is free
-    num = len(model.index)
-    assert set(thresholds[:num]) == {Oocdm().threshold}
-    assert set(thresholds[num:]) == {Oocdm().path_threshold}
+    ((start, search),) = seen
+    assert len(search.data) == 3 and start is estimate and search.free is free
+    assert (search.rule, search.path_threshold) == (Oocdm().rule, Oocdm().path_threshold)
 
 
 # ---------------------------------------------------------------- presets, options, JSON
@@ -247,6 +247,8 @@ def test_json_round_trip_of_every_option() -> None:
         preset_name="paper",
         model=ModelOptions(aggregators=("attention", "sum"), heads=4, enrich=False),
         schedule=replace(Schedule(), patience=9, optimiser="adam"),
+        min_effect=0.1,
+        false_discovery_rate=0.2,
         threshold=0.3,
         path_threshold=0.4,
         num_graphs=7,

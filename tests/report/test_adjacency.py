@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from oocdm.errors import GraphError
-from oocdm.graph import ClassGraph
+from oocdm.graph import ClassGraph, Evidence
 from oocdm.report.adjacency import EDGE, EXTRA, MISSED, draw_adjacency, save_adjacency
 from oocdm.schema import ObjectClass, Real, Schema
 
@@ -58,9 +59,18 @@ def test_rows_are_sources_and_columns_targets() -> None:
 
 
 def test_scores_are_shades_with_numbers() -> None:
-    (axes,) = draw_adjacency(TRUE, [4.0, 0.5, None, 0.01, 1.0]).axes
+    evidence = replace(
+        Evidence.nothing(SCHEMA),
+        score=np.array([4.0, 0.5, np.nan, 0.01, 1.0]),
+        low=np.array([3.9, 0.4, np.nan, 0.0, 0.8]),
+        high=np.array([4.1, 0.6, np.nan, 0.02, 1.2]),
+        decision=np.array(["yes", "yes", "untestable", "undecided", "yes"]),
+    )
+    (axes,) = draw_adjacency(TRUE, evidence).axes
     shown = texts(axes)
-    assert [text for text in shown if text[-1].isdigit()] == ["4.0", ".50", "1.0"]
+    numbers = ["4.0", "±.10", ".50", "±.10", "1.0", "±.20"]
+    assert [text for text in shown if text[-1].isdigit()] == numbers
+    assert "?" in shown
     assert cells(axes, EDGE) == [(0, 0)]  # the largest score has the darkest shade
 
 
@@ -74,7 +84,7 @@ def test_wrong_edges_are_outlined() -> None:
 
 
 def test_scores_that_are_all_unknown_are_none() -> None:
-    (axes,) = draw_adjacency(TRUE, [None] * 5).axes
+    (axes,) = draw_adjacency(TRUE, Evidence.nothing(SCHEMA)).axes
     assert len(cells(axes, EDGE)) == 3
 
 
@@ -86,6 +96,7 @@ def test_graphs_of_different_schemas_are_refused() -> None:
 
 def test_picture_is_written(tmp_path: Path) -> None:
     path = tmp_path / "new" / "graph.png"
-    save_adjacency(path, ClassGraph(SCHEMA, ~np.array(TRUE.mask)), [0.1] * 5, TRUE)
+    evidence = replace(Evidence.nothing(SCHEMA), score=np.full(5, 0.1))
+    save_adjacency(path, ClassGraph(SCHEMA, ~np.array(TRUE.mask)), evidence, TRUE)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert [file.name for file in path.parent.iterdir()] == ["graph.png"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
+import numpy as np
 from rich.console import Console, RenderableType
 
-from oocdm.graph import ClassGraph
+from oocdm.graph import ClassGraph, Evidence
 from oocdm.inference.evaluate import Evaluation, FieldReport
 from oocdm.report.terminal import evaluation_table, graph_text, growth_table, text_table
 from oocdm.schema import ObjectClass, Real, Schema
@@ -34,13 +36,22 @@ def test_graph_prints_as_it_does_everywhere() -> None:
 
 
 def test_graph_with_scores() -> None:
-    scores: list[float | None] = [None] * 8
-    for i, edge in enumerate(GRAPH.index.edges):
-        if edge in GRAPH and edge.is_local:
-            scores[i] = 1.234
-    assert shown(graph_text(GRAPH, scores)) == [
-        "Ball.x <- self.x (1.23), self.v (1.23)",
-        "Ball.v <- Ball[*].v",
+    is_local = np.array([edge.is_local for edge in GRAPH.index.edges])
+    score = np.where(GRAPH.mask & is_local, 1.234, np.nan)
+    decision = np.where(GRAPH.mask, np.where(is_local, "yes", "required"), "no").astype(object)
+    opened = next(i for i in range(8) if not GRAPH.mask[i])
+    score[opened], decision[opened] = 0.04, "undecided"
+    evidence = replace(
+        Evidence.nothing(SCHEMA),
+        score=score,
+        low=score - 0.03,
+        high=score + 0.03,
+        decision=decision.astype(str),
+    )
+    assert shown(graph_text(GRAPH, evidence)) == [
+        "Ball.x <- self.x (1.23 ± 0.03), self.v (1.23 ± 0.03)",
+        "Ball.v <- Ball[*].v (required)",
+        f"? {GRAPH.index.edges[opened]} (0.04 ± 0.03, open)",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import replace
@@ -91,7 +92,9 @@ def assert_same(a: FitResult, b: FitResult) -> None:
     for name, tensor in ours.items():
         assert torch.equal(tensor, theirs[name]), name
     assert a.graph == b.graph
-    assert a.scores == b.scores
+    assert a.evidence.rows() == b.evidence.rows()
+    for name, tensor in a.learned.state_dict().items():
+        assert torch.equal(tensor, b.learned.state_dict()[name]), name
     assert (a.method, a.seed) == (b.method, b.seed)
 
     def timeless(result: FitResult) -> list[dict[str, Any]]:
@@ -221,7 +224,9 @@ def test_a_known_graph_is_kept_exactly(name: str, seed: int) -> None:
     graph = ClassGraph.random(DATA.schema, 0.5, np.random.default_rng(seed))
     result = fit(DATA, METHODS[name], graph=graph)
     assert result.graph == graph
-    assert all(score is None for score in result.scores)
+    assert np.isnan(result.evidence.score).all()
+    words = set(result.evidence.decision[graph.mask]), set(result.evidence.decision[~graph.mask])
+    assert words[0] == {"required"} and words[1] <= {"forbidden", "untestable"}
 
 
 def test_discovery_never_takes_an_untestable_edge(finished: dict[str, FitResult]) -> None:
@@ -229,13 +234,15 @@ def test_discovery_never_takes_an_untestable_edge(finished: dict[str, FitResult]
     assert (~testable).sum() == 1
     for name in ("oocdm", "paper"):
         assert not finished[name].graph.mask[~testable].any()
-        known = [score is not None for score in finished[name].scores]
-        assert np.array_equal(known, testable)
+        evidence = finished[name].evidence
+        assert np.array_equal(~np.isnan(evidence.score), testable)
+        assert np.array_equal(evidence.decision == "untestable", ~testable)
+        assert np.array_equal(evidence.graph.mask, finished[name].graph.mask)
 
 
 def test_oofull_predicts_with_the_full_graph(finished: dict[str, FitResult]) -> None:
     assert finished["oofull"].graph == ClassGraph.full(DATA.schema)
-    assert finished["oofull"].scores == []
+    assert np.isnan(finished["oofull"].evidence.score).all()
 
 
 def test_a_graph_of_another_schema() -> None:
@@ -416,3 +423,38 @@ def test_divergence_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(ModelError, match="Training diverged"):
         fit(DATA, METHODS["oofull"])
+
+
+# ---------------------------------------------------------------- prior knowledge
+
+
+@pytest.mark.parametrize("name", ["oocdm", "paper"])
+def test_required_edges_stay_and_forbidden_ones_never_enter(name: str) -> None:
+    schema = DATA.schema
+    edges = EdgeIndex.of(schema).edges
+    c, v = next((c, v) for c in schema.classes for v in schema.targets(c))
+    own = [e for e in edges if e.target == f"{c}.{v}" and e.is_local]
+    rows = [str(own[0]), *(f"{e.target} <- !{e.source}" for e in own[1:])]
+    for threshold in (-1e9, 1e9):  # whatever discovery would say
+        method = replace(METHODS[name], threshold=threshold)
+        result = fit(DATA, method, priors=rows)
+        assert own[0] in result.graph
+        assert not any(e in result.graph for e in own[1:])
+        positions = [EdgeIndex.of(schema).position[e] for e in own]
+        words = result.evidence.decision[positions].tolist()
+        assert words == ["required"] + ["forbidden"] * (len(own) - 1)
+        others = np.setdiff1d(np.arange(len(edges)), positions)
+        testable = EdgeIndex.of(schema).testable(DATA.max_counts)[others]
+        assert result.graph.mask[others].tolist() == (testable & (threshold < 0)).tolist()
+
+
+def test_priors_are_kept_for_resuming(tmp_path: Path) -> None:
+    edge = str(EdgeIndex.of(DATA.schema).edges[0])
+    fit(DATA, METHODS["oocdm"], priors=[edge], folder=tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["priors"] == [edge]
+
+
+def test_a_known_graph_and_priors_exclude_each_other() -> None:
+    graph = ClassGraph.full(DATA.schema)
+    with pytest.raises(GraphError, match=r"^fit: expected a known graph or priors, got both\.$"):
+        fit(DATA, METHODS["oocdm"], graph=graph, priors=[str(graph.edges()[0])])

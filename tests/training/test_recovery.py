@@ -32,7 +32,7 @@ def test_the_exact_graph_of_two_blocks() -> None:
     assert result.graph.compare(true, data.max_counts).accuracy == 1.0
 
     # Every edge that can be tested was, and none of the decisions was close.
-    scores = np.array([np.nan if score is None else score for score in result.scores])
+    scores = result.evidence.score
     testable = EdgeIndex.of(data.schema).testable(data.max_counts)
     assert testable.sum() == 84 - 16
     assert np.array_equal(~np.isnan(scores), testable)

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -119,23 +120,25 @@ def test_an_interrupted_write_leaves_nothing(
 
 def test_the_files_of_a_run(folder: Path) -> None:
     assert {p.name for p in folder.iterdir()} == {
-        *("config.json", "schema.json", "graph.json", "model.safetensors", "history.json")
+        *("config.json", "schema.json", "graph.json", "model.safetensors", "history.json"),
+        "learned.safetensors",
     }
     table = json.loads((folder / "graph.json").read_text())["table"]
     assert len(table) == len(ClassGraph.full(DATA.schema).mask)
-    assert {tuple(row) for row in table} == {("edge", "score", "in_graph", "decision")}
+    columns = ("edge", "score", "low", "high", "p_value", "stability", "decision")
+    assert {tuple(row) for row in table} == {columns}
 
 
 def test_save_and_load(result: FitResult, folder: Path) -> None:
     back = load(folder)
     assert back.graph == result.graph and back.schema == result.schema
     assert (back.method, back.seed) == (result.method, result.seed)
-    assert (back.history, back.seconds, back.scores) == (
-        *(result.history, result.seconds, result.scores),
-    )
-    ours, theirs = result.model.state_dict(), back.model.state_dict()
-    assert list(ours) == list(theirs)
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert (back.history, back.seconds) == (result.history, result.seconds)
+    assert back.evidence.rows() == result.evidence.rows()
+    for a, b in ((result.model, back.model), (result.learned, back.learned)):
+        ours, theirs = a.state_dict(), b.state_dict()
+        assert list(ours) == list(theirs)
+        assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
 def test_a_loaded_model_predicts_the_same_bits(result: FitResult, folder: Path) -> None:
@@ -169,13 +172,14 @@ def test_saving_twice_overwrites(result: FitResult, folder: Path) -> None:
 
 def test_scores_and_decisions_are_written(result: FitResult, folder: Path) -> None:
     data = json.loads((folder / "graph.json").read_text())
-    assert data["threshold"] == Oocdm().threshold
     graph = ClassGraph.from_json(DATA.schema, data)
     assert graph == result.graph
-    for row, edge, score in zip(data["table"], graph.index.edges, result.scores, strict=True):
+    for row, edge, score in zip(
+        data["table"], graph.index.edges, result.evidence.score, strict=True
+    ):
         assert row["edge"] == str(edge)
-        assert row["score"] == score
-        assert row["in_graph"] == (edge in graph)
+        assert row["score"] == (None if np.isnan(score) else score)
+        assert (row["decision"] == "yes") == (edge in graph)
 
 
 # ---------------------------------------------------------------- missing and broken files

@@ -1,4 +1,4 @@
-"""Edge scores against their definition, one edge at a time."""
+"""Gains against their definition, one edge at a time, and their standard errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from oocdm.data import Dataset
-from oocdm.discovery import StructureParts, part_values, resolution_of, score_neighbours
-from oocdm.discovery import scores as scores_module
+from oocdm.discovery import Stopping, StructureParts, part_gains, resolution_of
+from oocdm.discovery import gains as gains_module
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.models.network import PATHS, AbstractWorldModel
 from oocdm.models.prediction import NormalField
@@ -126,7 +126,7 @@ def test_from_the_full_graph_values_are_the_paper_s_cmi(preset: str) -> None:
     model = random_model(DATA, preset)
     parts = StructureParts(SCHEMA)
     full = np.ones(parts.width, dtype=bool)
-    values = part_values(model, Prepared.of(model, DATA), full, None)
+    values = part_gains(model, Prepared.of(model, DATA), full, None).mean
     np.testing.assert_allclose(values, one_at_a_time(model, DATA, full), atol=1e-9)
     # The same as with graphs: all causalities, and all but one.
     index = EdgeIndex.of(SCHEMA)
@@ -152,7 +152,7 @@ def test_values_around_another_structure(seed: int, blur: float) -> None:
     model = random_model(DATA, seed=seed)
     structure = np.random.default_rng(seed).random(StructureParts(SCHEMA).width) < 0.6
     resolution = resolution_of(model, blur) if blur else None
-    values = part_values(model, Prepared.of(model, DATA), structure, resolution)
+    values = part_gains(model, Prepared.of(model, DATA), structure, resolution).mean
     np.testing.assert_allclose(values, one_at_a_time(model, DATA, structure, blur), atol=1e-9)
     # They are not trivial: parts matter, present and absent ones.
     assert (np.abs(values) > 1e-4)[structure].mean() > 0.3
@@ -163,26 +163,82 @@ def test_only_tested_parts_are_worth_anything() -> None:
     model = random_model(DATA)
     prepared = Prepared.of(model, DATA)
     full = np.ones(StructureParts(SCHEMA).width, dtype=bool)
-    everything = part_values(model, prepared, full, None)
+    everything = part_gains(model, prepared, full, None).mean
     tested = np.random.default_rng(0).random(len(full)) < 0.3
-    some = part_values(model, prepared, full, None, tested)
+    some = part_gains(model, prepared, full, None, tested).mean
     np.testing.assert_allclose(some[tested], everything[tested], rtol=1e-10)
     assert not some[~tested].any() and everything[~tested].any()
 
 
-def test_scores_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gains_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks differ in how many values they know; the mean is over all values all the same."""
     model = random_model(DATA)
     prepared = Prepared.of(model, DATA)
     structure = np.random.default_rng(0).random(StructureParts(SCHEMA).width) < 0.5
-    parts = {"Ant": np.array([0, 4]), "Nest": np.array([1])}
-    whole = score_neighbours(model, prepared, structure, parts, None)
-    assert {c: s.shape for c, s in whole.items()} == {"Ant": (3, 3), "Nest": (2, 2)}
+    whole = part_gains(model, prepared, structure, None)
     for chunk in (1, 2, 7):
-        monkeypatch.setattr(scores_module, "CHUNK", chunk)
-        found = score_neighbours(model, prepared, structure, parts, None)
-        for c in parts:
-            np.testing.assert_allclose(found[c], whole[c], rtol=1e-10)
+        monkeypatch.setattr(gains_module, "CHUNK", chunk)
+        found = part_gains(model, prepared, structure, None)
+        np.testing.assert_allclose(found.mean, whole.mean, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(found.error, whole.error, rtol=1e-10, atol=1e-12)
+
+
+# ---------------------------------------------------------------- standard errors, stopping
+
+
+def test_errors_are_those_of_a_mean_over_episodes() -> None:
+    """A ratio of sums over episodes, by the usual formula; here for one edge by hand."""
+    data = ragged(SCHEMA, lengths=(4, 3, 6, 5, 4, 7, 3, 5, 6, 4))
+    model = random_model(data)
+    full = np.ones(StructureParts(SCHEMA).width, dtype=bool)
+    found = part_gains(model, Prepared.of(model, data), full, None)
+    index = EdgeIndex.of(SCHEMA)
+    edge = next(e for e in index.edges if str(e) == "Nest.food <- Ant[*].x")
+    transitions = data.transitions()
+    targets, scores = model.targets(transitions), []
+    for graph in (ClassGraph.full(SCHEMA), ClassGraph.full(SCHEMA).without(edge)):
+        with torch.no_grad():
+            scores.append(model(transitions.before, graph).log_prob(targets)["Nest"][..., 0])
+    each = (scores[0] - scores[1]).sum(1).numpy()
+    known = targets.known["Nest"][..., 0].sum(1).numpy()
+    episodes = np.unique(data.episode_of)
+    sums = np.array([each[data.episode_of == e].sum() for e in episodes])
+    counts = np.array([known[data.episode_of == e].sum() for e in episodes])
+    mean, num = sums.sum() / counts.sum(), len(episodes)
+    error = np.sqrt(((sums - mean * counts) ** 2).sum() * num / (num - 1)) / counts.sum()
+    at = index.position[edge]
+    assert found.mean[at] == pytest.approx(mean, abs=1e-10)
+    assert found.error[at] == pytest.approx(error, rel=1e-8)
+    assert found.groups[at] == num
+
+
+def test_settled_parts_are_not_sampled_further() -> None:
+    data = ragged(SCHEMA, lengths=(4,) * 200)
+    model = random_model(data)
+    prepared = Prepared.of(model, data)
+    full = np.ones(StructureParts(SCHEMA).width, dtype=bool)
+    whole = part_gains(model, prepared, full, None)
+    seen: list[tuple[int, int]] = []
+    stopping = Stopping(np.full(len(full), 1e-3), errors=3.0, first_look=64)
+    early = part_gains(
+        model, prepared, full, None, None, stopping, lambda *counts: seen.append(counts)
+    )
+    has_stopped = early.groups < whole.groups
+    assert has_stopped.any() and not has_stopped.all()
+    # What went on to the end is the same; what stopped was on the right side.
+    np.testing.assert_allclose(early.mean[~has_stopped], whole.mean[~has_stopped], atol=1e-10)
+    is_above = whole.mean > 1e-3
+    clear = np.abs(whole.mean - 1e-3) > 3 * whole.error
+    assert ((early.mean > 1e-3) == is_above)[has_stopped & clear].all()
+    settled = [count for count, _ in seen]
+    assert settled == sorted(settled) and seen[-1] == (len(full), len(full))
+
+
+def test_few_episodes_are_cut_into_stretches() -> None:
+    groups = gains_module.groups_of(np.repeat([3, 5], 50))
+    assert len(np.unique(groups)) == 20 and (np.diff(groups) >= 0).all()
+    many = gains_module.groups_of(np.repeat(np.arange(10) + 100, 4))
+    assert np.array_equal(many, np.repeat(np.arange(10), 4))
 
 
 def test_an_edge_that_cannot_occur_adds_nothing() -> None:
@@ -198,7 +254,7 @@ def test_an_edge_that_cannot_occur_adds_nothing() -> None:
     # The default network is told which edges there are, the paper's is not.
     model = random_model(data, "paper")
     full = np.ones(StructureParts(schema).width, dtype=bool)
-    values = part_values(model, Prepared.of(model, data), full, None)[: len(index)]
+    values = part_gains(model, Prepared.of(model, data), full, None).mean[: len(index)]
     is_testable = index.testable(data.max_counts)
     assert is_testable.tolist() == [e.is_local for e in index.edges]
     np.testing.assert_allclose(values[~is_testable], 0, atol=1e-12)

@@ -1,0 +1,168 @@
+"""How much each part of a structure helps, and how sure that is.
+
+The gain of an edge is the log-likelihood of its target with the edge less that without it, a
+mean over transitions that the predictors were not fitted on: from the full graph, the paper's
+class-level conditional mutual information. Transitions of one episode are not independent, so
+standard errors are made from sums over whole episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oocdm.models.network import AbstractWorldModel
+from oocdm.models.prepared import Prepared
+
+CHUNK = 256  # transitions scored at once: few enough to stay in the processor's caches
+MIN_EPISODES = 8  # with fewer, stretches of consecutive transitions take the place of episodes
+NUM_STRETCHES = 20
+
+# Told how many of the tested parts are settled, and how many there are.
+Settling = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Nats that each part adds, with standard errors; `groups` is the number of episodes."""
+
+    mean: np.ndarray
+    error: np.ndarray
+    groups: np.ndarray  # that the error of each part was made from
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop sampling a part: its gain is `errors` standard errors away from `effect`.
+
+    Looks are taken whenever the number of transitions has doubled. What happens in one step of
+    a hundred may not have shown itself yet, so nobody is given up before `patience` transitions.
+    """
+
+    effect: np.ndarray
+    errors: float = 4.5
+    first_look: int = 512
+    patience: int = 4096
+
+    def is_clear(self, gains: Gains, seen: int) -> np.ndarray:
+        """Which parts need no more transitions."""
+        is_far = np.abs(gains.mean - self.effect) > self.errors * gains.error
+        is_settled = (gains.mean > self.effect) | (seen >= self.patience)
+        return is_far & is_settled & (gains.groups >= MIN_EPISODES)
+
+
+def resolution_of(model: AbstractWorldModel, fraction: float) -> dict[str, Tensor]:
+    """A blur for scores: a fraction of the spread of each field's change.
+
+    Where a field never changes, of the spread of its value.
+    """
+    blur = {}
+    for c in model.schema.classes:
+        scales = model.head_scales(c)
+        spread = torch.where(scales.change_sd > 0, scales.change_sd, scales.value_sd)
+        blur[c] = fraction * spread
+    return blur
+
+
+@torch.no_grad()
+def part_gains(
+    model: AbstractWorldModel,
+    data: Prepared,
+    structure: np.ndarray,
+    resolution: Mapping[str, Tensor] | None,
+    tested: np.ndarray | None = None,
+    stopping: Stopping | None = None,
+    settling: Settling | None = None,
+) -> Gains:
+    """What each part adds to the log-likelihood of its target, all else as in `structure`.
+
+    Targets do not share predictors, so one neighbour of the structure can turn a part of each.
+    Only `tested` parts are measured, all of them by default; the others have a gain of 0.
+    """
+    columns = {c: model.part_columns(c) for c in model.predictors}
+    is_open = np.ones(len(structure), dtype=bool) if tested is None else tested.copy()
+    total = int(is_open.sum())
+    group = groups_of(data.episode.cpu().numpy())
+    tallies = {c: Tally(each, structure) for c, each in columns.items()}
+    mean, error = np.zeros(len(structure)), np.zeros(len(structure))
+    groups = np.zeros(len(structure), dtype=int)
+    start = 0
+    while start < len(data) and is_open.any():
+        stop = len(data)
+        if stopping is not None:
+            stop = min(stop, max(2 * start, stopping.first_look))
+        parts = {c: np.flatnonzero(is_open[each].any(0)) for c, each in columns.items()}
+        predict = model.around(structure, parts)
+        for rows in range(start, stop, CHUNK):
+            chunk = data.rows(slice(rows, min(rows + CHUNK, stop)))
+            targets = chunk.targets.repeat({c: 1 + len(each) for c, each in parts.items()})
+            scores = predict(chunk.inputs).log_prob(targets, resolution)
+            for c, score in scores.items():
+                known = chunk.targets.known[c].sum(1)
+                tallies[c].add(parts[c], score.sum(1), known, group[rows : rows + len(chunk)])
+        for tally in tallies.values():
+            tally.write(is_open, mean, error, groups)
+        if stopping is not None:
+            is_open &= ~stopping.is_clear(Gains(mean, error, groups), stop)
+        if settling is not None:
+            settling(total - int(is_open.sum()), total)
+        start = stop
+    if settling is not None:
+        settling(total, total)
+    return Gains(mean, error, groups)
+
+
+def groups_of(episode: np.ndarray) -> np.ndarray:
+    """A number for each transition: its episode, or where there are few, its stretch.
+
+    >>> groups_of(np.array([7] * 3 + [9] * 3)).max() + 1  # two episodes are too few
+    np.int64(6)
+    """
+    names, group = np.unique(episode, return_inverse=True)
+    if len(names) >= MIN_EPISODES:
+        return group
+    length = max(len(episode) / NUM_STRETCHES, 1.0)
+    return np.unique((np.arange(len(episode)) / length).astype(int), return_inverse=True)[1]
+
+
+class Tally:
+    """Sums of gains over episodes for the parts of one class."""
+
+    def __init__(self, columns: np.ndarray, structure: np.ndarray) -> None:
+        self.columns = columns  # (target, part)
+        self.sign = np.where(structure[columns.T], 1.0, -1.0)  # (part, target)
+        num_targets, num_parts = columns.shape
+        self.sums = np.zeros((0, num_parts, num_targets))
+        self.counts = np.zeros((0, num_targets))
+
+    def add(self, parts: np.ndarray, scores: Tensor, known: Tensor, group: np.ndarray) -> None:
+        """Add log-likelihoods (structure * batch, target) under a structure and neighbours."""
+        each = scores.unflatten(0, (1 + len(parts), -1)).double()
+        gains = (each[0] - each[1:]).cpu().numpy()  # (part, batch, target)
+        more = int(group.max()) + 1 - len(self.sums)
+        if more > 0:
+            self.sums = np.concatenate([self.sums, np.zeros((more, *self.sums.shape[1:]))])
+            self.counts = np.concatenate([self.counts, np.zeros((more, self.counts.shape[1]))])
+        first, here = np.unique(group, return_inverse=True)
+        is_in = (here[None] == np.arange(len(first))[:, None]).astype(float)  # (group, batch)
+        self.sums[np.ix_(first, parts)] += np.einsum("gb,pbt->gpt", is_in, gains)
+        self.counts[first] += is_in @ known.cpu().numpy()
+
+    def write(
+        self, is_open: np.ndarray, mean: np.ndarray, error: np.ndarray, groups: np.ndarray
+    ) -> None:
+        """Write means and standard errors of the parts that were still open."""
+        total = np.maximum(self.counts.sum(0), 1)  # (target,)
+        means = self.sums.sum(0) / total  # (part, target)
+        residual = self.sums - means * self.counts[:, None]
+        num = np.maximum((self.counts > 0).sum(0), 1)  # (target,)
+        spread = np.sqrt((residual**2).sum(0) * (num / np.maximum(num - 1, 1)))
+        at = self.columns.T
+        chosen = is_open[at]
+        mean[at[chosen]] = (self.sign * means)[chosen]
+        error[at[chosen]] = (spread / total)[chosen]
+        groups[at[chosen]] = np.broadcast_to(num, at.shape)[chosen]

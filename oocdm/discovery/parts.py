@@ -1,0 +1,25 @@
+"""The parts of a structure: edges and paths, by target."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oocdm.graph import EdgeIndex
+from oocdm.models.network import PATHS
+from oocdm.schema import Schema
+
+
+class StructureParts:
+    """The columns of a structure, by target: its incoming edges, then its paths."""
+
+    def __init__(self, schema: Schema) -> None:
+        index = EdgeIndex.of(schema)
+        self.num_edges = len(index)
+        self.targets = [(c, v) for c in schema.classes for v in schema.targets(c)]
+        self.width = self.num_edges + len(self.targets) * len(PATHS)
+        self.columns = [
+            np.concatenate(
+                [index.of_target(c, v), self.num_edges + len(PATHS) * i + np.arange(len(PATHS))]
+            )
+            for i, (c, v) in enumerate(self.targets)
+        ]
