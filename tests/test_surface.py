@@ -164,7 +164,7 @@ def test_the_whole_surface_in_one_go(tmp_path: Path) -> None:
     task.check(data.schema)
     assert isinstance(env.task, oocdm.Task)
     env.task.check(data.schema)
-    assert [info.name for info in oocdm.list_envs()] == ["block", "mouse"]
+    assert [info.name for info in oocdm.list_envs()] == ["block", "mouse", "generated"]
 
 
 def test_functions_on_results_need_only_model_and_graph() -> None:

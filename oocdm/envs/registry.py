@@ -70,7 +70,7 @@ def list_envs() -> list[EnvInfo]:
     ...     print(info.name, info.num_variables)
     block 24
     mouse 28
-    generated 21
+    generated 22
     """
     listed = []
     for name, entry in _ENTRIES.items():
@@ -100,8 +100,8 @@ def make(name: str, seed: int | None = None, **options: Any) -> WorldGym:
     >>> make("blok")
     Traceback (most recent call last):
     ...
-    oocdm.errors.OocdmError: Unknown environment `blok`. Did you mean `block`? Known: block, mouse, \
-generated.
+    oocdm.errors.OocdmError: Unknown environment `blok`. Did you mean `block`? Known: block, \
+mouse, generated.
     """
     env = build(name, seed=seed, **options)
     # As gymnasium.make would do; without its wrappers, which hide `world` and `task`.

@@ -52,7 +52,7 @@ def test_help_does_not_wait_for_what_it_does_not_need() -> None:
 def test_envs(oocdm: Oocdm, answer: Answer) -> None:
     assert "block: Blocks with linear dynamics" in oocdm("envs").stdout
     listed = answer("envs")["envs"]
-    assert [env["name"] for env in listed] == ["block", "mouse"]
+    assert [env["name"] for env in listed] == ["block", "mouse", "generated"]
     assert listed[0]["options"]["variant"] == "paper"
 
 

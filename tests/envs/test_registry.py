@@ -13,7 +13,7 @@ from oocdm.errors import OocdmError
 
 def test_envs_are_listed_with_sizes_and_options():
     by_name = {info.name: info for info in list_envs()}
-    assert list(by_name) == ["block", "mouse"]
+    assert list(by_name) == ["block", "mouse", "generated"]
     block, mouse = by_name["block"], by_name["mouse"]
     assert (block.gym_id, block.num_variables) == ("oocdm/Block-v0", 24)
     assert mouse.max_objects == {"Mouse": 1, "Food": 4, "Monster": 4, "Trap": 4}
@@ -42,7 +42,7 @@ def test_make_and_gymnasium_make_give_the_same_environment():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("Blokc", {}, "Unknown environment `Blokc`. Did you mean `block`? Known: block, mouse."),
+        ("Blokc", {}, "Unknown environment `Blokc`. Did you mean `block`? Known: block, mouse, generated."),
         (
             "block",
             {"num_block": 3},

@@ -1,0 +1,581 @@
+"""Generated: random worlds of objects whose true graphs are known, to test discovery on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from oocdm.data.world import AbstractWorld, Arrays, WorldState
+from oocdm.envs.options import check_count
+from oocdm.envs.padding import present_rows, zero_absent
+from oocdm.graph import ClassGraph, Edge
+from oocdm.schema import Categorical, Field, ObjectClass, Real, Schema
+
+CATEGORIES = 3
+MAX_OBJECTS = 4  # of a class
+PILOT_WORLDS, PILOT_STEPS, MAX_ROUNDS = 100, 20, 20
+HOLDS = (0.2, 0.8)  # how often a condition holds, at least and at most
+MARGIN, MAX_CLOSE = 0.02, 0.1  # what is close to a threshold, in spreads, and how often that is
+MIN_EFFECT = 0.15  # of a parent on its target, in spreads of the target
+NOISE = (0.05, 0.1)  # standard deviation, in spreads of the field
+MIN_SPREAD = 0.1  # of a field
+MIN_UNIQUE = 0.01  # share of a parent's variance that is no linear function of other fields
+MIN_LIKENESS = 0.8  # correlation of a decoy with the parent that it resembles
+
+
+class Source(NamedTuple):
+    """What a mechanism reads: a field of the object itself or of all other objects of a class.
+
+    >>> print(Source("B", "x1", is_local=False))
+    B[*].x1
+    """
+
+    class_name: str
+    field_name: str
+    is_local: bool
+
+    def __str__(self) -> str:
+        return f"{'self' if self.is_local else f'{self.class_name}[*]'}.{self.field_name}"
+
+
+# What a mechanism is shown of each of its sources: values, and which of them count. Both are
+# (world, object) of a local source and (world, object, other object) of a global one.
+Inputs = Mapping[Source, tuple[np.ndarray, np.ndarray]]
+Sample = Mapping[tuple[str, str], np.ndarray]  # values that each field takes in episodes
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A field is above a threshold or, if the limit is a whole number, in that category.
+
+    >>> print(Condition(Source("B", "x1", is_local=False), 0.25))
+    B[*].x1 > 0.25
+    """
+
+    source: Source
+    limit: float
+
+    def holds(self, inputs: Inputs) -> np.ndarray:
+        """Where it holds, among the objects that count."""
+        values, counts = inputs[self.source]
+        return counts & (values == self.limit if self._is_category else values > self.limit)
+
+    def is_fair(self, inputs: Inputs) -> bool:
+        """Whether it holds in part of the cases, and few of them are close calls."""
+        values, counts = inputs[self.source]
+        margin = 0.0 if self._is_category else MARGIN * values[counts].std()
+        close = np.abs(values[counts] - self.limit) < margin
+        share = self.holds(inputs)[counts].mean()
+        return bool(HOLDS[0] <= share <= HOLDS[1] and close.mean() <= MAX_CLOSE)
+
+    @property
+    def _is_category(self) -> bool:
+        return isinstance(self.limit, int)
+
+    def __str__(self) -> str:
+        limit = f"is {self.limit}" if self._is_category else f"> {self.limit:.2f}"
+        return f"{self.source} {limit}"
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand of a mechanism, "linear", "gated", "largest" or "count".
+
+    A local source adds its value, if there is a condition only where that holds. A global one
+    adds the largest of its values, or how many of them fulfil the condition.
+
+    >>> gate = Condition(Source("A", "k1", is_local=True), 2)
+    >>> print(Term(0.5, Source("A", "x2", is_local=True), gate))
+    + 0.50 self.x2 [self.k1 is 2]
+    """
+
+    weight: float
+    source: Source
+    condition: Condition | None = None
+
+    @property
+    def kind(self) -> str:
+        """Which of the four it is."""
+        if self.source.is_local:
+            return "linear" if self.condition is None else "gated"
+        return "largest" if self.condition is None else "count"
+
+    def value(self, inputs: Inputs) -> np.ndarray:
+        """The summand, (world, object)."""
+        values, counts = inputs[self.source]
+        holds = None if self.condition is None else self.condition.holds(inputs)
+        if holds is not None:
+            values = values * holds if self.source.is_local else holds.sum(-1, dtype=np.float32)
+        elif not self.source.is_local:
+            largest = np.where(counts, values, np.float32(-np.inf)).max(-1)
+            values = np.where(counts.any(-1), largest, np.float32(0))
+        return self.weight * values
+
+    def __str__(self) -> str:
+        words = {
+            "linear": f"{self.source}",
+            "gated": f"{self.source} [{self.condition}]",
+            "largest": f"max({self.source})",
+            "count": f"count({self.condition})",
+        }
+        return f"{'-' if self.weight < 0 else '+'} {abs(self.weight):.2f} {words[self.kind]}"
+
+
+@dataclass(frozen=True)
+class RealMechanism:
+    """A sum of a part of the field itself, of terms, and of normal noise.
+
+    >>> print(RealMechanism(Source("A", "x1", is_local=True), keep=0.95, noise=0.05))
+    A.x1' = 0.95 self.x1 + N(0, sd 0.050)
+    """
+
+    own: Source  # the field itself
+    keep: float
+    terms: tuple[Term, ...] = ()
+    noise: float = 0.0
+    decoy_of: str | None = None  # the field that a decoy resembles
+
+    @property
+    def sources(self) -> list[Source]:
+        """The causes of the field; it is shown nothing else."""
+        read = [self.own] if self.keep else []
+        read += [term.source for term in self.terms]
+        return list(dict.fromkeys([*read, *(c.source for c in self.conditions)]))
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """What it asks of its causes."""
+        return [term.condition for term in self.terms if term.condition is not None]
+
+    def step(self, inputs: Inputs, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """The next values, (world, object)."""
+        result = np.zeros(shape, dtype=np.float32)
+        if self.keep:
+            result += self.keep * inputs[self.own][0]
+        for term in self.terms:
+            result += term.value(inputs)
+        if self.noise:
+            result += self.noise * rng.standard_normal(shape, dtype=np.float32)
+        return result
+
+    def __str__(self) -> str:
+        words = [f"+ {self.keep:.2f} {self.own}"] if self.keep else []
+        words += [str(term) for term in self.terms]
+        words += [f"+ N(0, sd {self.noise:.3f})"] if self.noise else []
+        words += [f"(a decoy of {self.decoy_of})"] if self.decoy_of else []
+        return f"{self.own.class_name}.{self.own.field_name}' = {' '.join(words).lstrip('+ ')}"
+
+
+@dataclass(frozen=True)
+class CategoryMechanism:
+    """A step to the next category, with one chance where a condition holds, else with another.
+
+    Others fulfil a condition if any of them does. Chances of 0 and 1 are no noise.
+
+    >>> print(CategoryMechanism(Source("A", "k1", is_local=True), None, 0.2, 0.2))
+    A.k1' = self.k1 + 1 (mod 3) with chance 0.20
+    """
+
+    own: Source
+    condition: Condition | None
+    high: float
+    low: float
+
+    @property
+    def sources(self) -> list[Source]:
+        """The causes of the field; it is shown nothing else."""
+        return [self.own, *(c.source for c in self.conditions)]
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """What it asks of its causes."""
+        return [] if self.condition is None else [self.condition]
+
+    def step(self, inputs: Inputs, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """The next categories, (world, object)."""
+        chance = np.full(shape, self.low)
+        for condition in self.conditions:
+            holds = condition.holds(inputs)
+            chance[holds if condition.source.is_local else holds.any(-1)] = self.high
+        moved: np.ndarray = (inputs[self.own][0] + (rng.random(shape) < chance)) % CATEGORIES
+        return moved
+
+    def __str__(self) -> str:
+        odds = ""
+        if self.condition is not None:
+            whose = "" if self.condition.source.is_local else "any "
+            odds = f"{self.high:.2f} if {whose}{self.condition} else "
+        step = f"{self.own} + 1 (mod {CATEGORIES}) with chance {odds}{self.low:.2f}"
+        return f"{self.own.class_name}.{self.own.field_name}' = {step}"
+
+
+Mechanism = RealMechanism | CategoryMechanism
+
+
+class GeneratedWorld(AbstractWorld):
+    """A random world of two or three classes, drawn from `world_seed`, with its true graph.
+
+    A class has two to four fields and one to four objects. A real field is a sum of some of:
+    part of itself; other fields of its object, some only where a gate is open; the largest value
+    of a field among other objects; the number of other objects above a threshold or in a
+    category. Or it only keeps itself, or drifts. A field with three categories goes to the next
+    one, for sure or with a chance, if a condition on a parent holds. About half of the fields
+    have noise, some 5 to 10 % of their spread. A decoy repeats the mechanism of a field that
+    causes others, with noise of its own, but causes nothing. Real fields start in (-1, 1),
+    actions are uniform. There is no reward, and an episode lasts `max_episode_steps`.
+
+    Fields stay bounded, since the weights of states in a sum add up to at most 0.95 and the rest
+    of it is bounded. Every edge matters, since mechanisms are drawn until the later half of 100
+    pilot episodes shows that
+
+    - shuffling a parent among the episodes, with all else and the noise equal, moves its target
+      by 0.15 of the target's spread or more (root mean square), hence more than its noise does,
+      or changes its category in 15 % of cases or more;
+    - every condition holds in 20 to 80 % of cases, with few values close to its threshold;
+    - 1 % or more of a parent's variance is no linear function of the other fields, so that no
+      other field can stand in for it;
+    - a decoy has a correlation of 0.8 or more with the field that it resembles.
+
+    Options: `varying` (an episode draws the number of objects of each class, from 1 on) and
+    `decoys` (the world has a decoy); None leaves it to the seed.
+
+    >>> world = GeneratedWorld(world_seed=4)
+    >>> print(world.describe())
+    2 A, 2 B
+    A.x1' = 0.52 self.x1 + 0.48 count(B[*].x1 > 0.08) + 0.59 self.a
+    B.x1' = 0.70 self.x1 - 0.63 self.a
+    B.x2' = 0.70 self.x2 - 0.63 self.a + N(0, sd 0.037) (a decoy of x1)
+    >>> print(world.true_graph)
+    A.x1 <- self.x1, self.a, B[*].x1
+    B.x1 <- self.x1, self.a
+    B.x2 <- self.x2, self.a
+    """
+
+    def __init__(
+        self,
+        *,
+        world_seed: int = 0,
+        varying: bool | None = None,
+        decoys: bool | None = None,
+        max_episode_steps: int = 30,
+    ) -> None:
+        self.world_seed = check_count("world_seed", world_seed)
+        self.max_episode_steps = check_count("max_episode_steps", max_episode_steps, low=1)
+        coins = np.random.default_rng(self.world_seed).random(2)
+        self.varying = bool(coins[0] < 0.4) if varying is None else varying
+        self.decoys = bool(coins[1] < 0.6) if decoys is None else decoys
+        for attempt in count():
+            design = _Design([self.world_seed, attempt], self.varying, self.decoys)
+            if self._is_settled(design):
+                break
+        edges = [Edge(*s[:2], *m.own[:2], s.is_local) for m in self.mechanisms for s in m.sources]
+        self.true_graph = ClassGraph.of_edges(self.schema, edges)
+
+    def describe(self) -> str:
+        """The numbers of objects and the mechanisms in words, one a line."""
+        few = "1 to " if self.varying else ""
+        numbers = ", ".join(f"{few}{n} {name}" for name, n in self.max_objects.items())
+        return "\n".join([numbers, *map(str, self.mechanisms)])
+
+    def reset(self, num_worlds: int, rng: np.random.Generator) -> WorldState:
+        """Start episodes: everything is uniform, but decoys are close to what they resemble."""
+        values, present = {}, {}
+        for name, rows in self.max_objects.items():
+            least = 1 if self.varying else rows
+            present[name] = present_rows(rng.integers(least, rows + 1, size=num_worlds), rows)
+            values[name] = self._draw_values(name, "state", (num_worlds, rows), rng)
+        for m in self._decoys():
+            fields = values[m.own.class_name]
+            fields[m.own.field_name] *= np.float32(0.1)
+            fields[m.own.field_name] += fields[str(m.decoy_of)]
+        return WorldState({c: zero_absent(v, present[c]) for c, v in values.items()}, present)
+
+    def random_actions(self, state: WorldState, rng: np.random.Generator) -> Arrays:
+        """Uniform actions."""
+        return {
+            name: zero_absent(self._draw_values(name, "action", present.shape, rng), present)
+            for name, present in state.present.items()
+        }
+
+    def step(
+        self, state: WorldState, actions: Arrays, rng: np.random.Generator
+    ) -> tuple[WorldState, np.ndarray, np.ndarray]:
+        """One step of every world; the reward is 0."""
+        before, present = _join(state, actions), state.present
+        values: dict[str, dict[str, np.ndarray]] = {name: {} for name in present}
+        for m in self.mechanisms:
+            name, field_name, _ = m.own
+            inputs = {s: _read(before, s, name) for s in m.sources}
+            values[name][field_name] = m.step(inputs, present[name].shape, rng)
+        after = {name: zero_absent(fields, present[name]) for name, fields in values.items()}
+        reward = np.zeros(len(next(iter(present.values()))), dtype=np.float32)
+        return WorldState(after, present), reward, reward > 0
+
+    def _draw_values(
+        self, name: str, role: str, shape: tuple[int, ...], rng: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        return {
+            f: rng.uniform(-1, 1, shape).astype(np.float32)
+            if field.kind == "real"
+            else rng.integers(CATEGORIES, size=shape)
+            for f, field in self.schema.fields(name).items()
+            if field.role == role
+        }
+
+    def _decoys(self) -> list[RealMechanism]:
+        return [m for m in self.mechanisms if isinstance(m, RealMechanism) and m.decoy_of]
+
+    # ---------------------------------------------------------------- drawing the world
+
+    def _is_settled(self, design: _Design) -> bool:
+        """Take on a design and have it redrawn until it is fair; False if that takes long."""
+        self.schema, self.max_objects = design.schema, design.max_objects
+        if self.decoys and design.decoy is None:
+            return False
+        for pilot_round in range(MAX_ROUNDS):
+            self.mechanisms = design.mechanisms()
+            if self.decoys and not self._decoys():
+                design.redraw(design.targets)
+                continue
+            pilot = self._run_pilot(np.random.default_rng([*design.seed, 0]))
+            design.sample = {
+                (c, f): values[pilot.present[c]]
+                for c, fields in pilot.values.items()
+                for f, values in fields.items()
+            }
+            # Thresholds and noise follow the spread of the fields, and that follows from them:
+            # every other round only lets them settle.
+            if pilot_round % 2:
+                unfair = self._unfair(pilot, design)
+                if not unfair:
+                    return True
+                design.redraw(unfair)
+        return False
+
+    def _unfair(self, pilot: WorldState, design: _Design) -> list[Source]:
+        """The fields that do not bear out what the class promises."""
+        unique = {c: _unique_shares(pilot, design.sources(c), c) for c in self.max_objects}
+        unfair = [m.own for m in self.mechanisms if not _is_fair(m, pilot, unique[m.own[0]])]
+        for m in self._decoys():
+            like = Source(m.own.class_name, str(m.decoy_of), True)
+            pair = [design.sample[s[:2]] for s in (m.own, like)]
+            if m.own in unfair or np.corrcoef(pair)[0, 1] < MIN_LIKENESS:
+                unfair.append(like)
+        return unfair
+
+    def _run_pilot(self, rng: np.random.Generator) -> WorldState:
+        """Some episodes: the moments of their later halves with actions, each as a world."""
+        state, moments = self.reset(PILOT_WORLDS, rng), []
+        for _ in range(PILOT_STEPS):
+            actions = self.random_actions(state, rng)
+            moments.append(_join(state, actions).values)
+            state, _, _ = self.step(state, actions, rng)
+        late = moments[PILOT_STEPS // 2 :]  # what is left of a field when its start is forgotten
+        values = {
+            c: {f: np.concatenate([moment[c][f] for moment in late]) for f in fields}
+            for c, fields in late[0].items()
+        }
+        return WorldState(values, {c: np.tile(v, (len(late), 1)) for c, v in state.present.items()})
+
+
+class _Design:
+    """Draws classes, numbers of objects and mechanisms; single mechanisms can be drawn anew.
+
+    `sample` holds values of the fields, which thresholds and noise are made to suit.
+    """
+
+    def __init__(self, seed: list[int], varying: bool, with_decoy: bool) -> None:
+        self.seed, self.rng = seed, np.random.default_rng(seed)
+        self.schema = self._schema()
+        numbers = self.rng.integers(2 if varying else 1, MAX_OBJECTS + 1, size=3).tolist()
+        self.max_objects = dict(zip(self.schema.classes, numbers, strict=False))
+        self.sample: Sample = {}
+        self.targets = [
+            Source(c, f, True) for c in self.schema.classes for f in self.schema.targets(c)
+        ]
+        self._redrawn = dict.fromkeys(self.targets, 0)
+        self.decoy: tuple[str, str] | None = None
+        real = [s for s in self.targets if self._is_real(s)]
+        able = [s for s in real if sum(s.class_name == other.class_name for other in real) > 1]
+        if with_decoy and able:
+            self.decoy = able[self.rng.integers(len(able))][:2]
+
+    def redraw(self, targets: list[Source]) -> None:
+        """Have the mechanisms of some fields drawn anew."""
+        for target in set(targets):
+            self._redrawn[target] += 1
+
+    def mechanisms(self) -> list[Mechanism]:
+        """One for each state field; with a decoy, if there is a parent that it can resemble."""
+        drawn: dict[Source, Mechanism] = {}
+        for i, (own, redrawn) in enumerate(self._redrawn.items()):
+            self.rng = np.random.default_rng([*self.seed, i, redrawn])
+            pool = [s for s in self.sources(own.class_name) if s != own and s[:2] != self.decoy]
+            pool = [pool[i] for i in self.rng.permutation(len(pool))]
+            drawn[own] = self._real(own, pool) if self._is_real(own) else self._category(own, pool)
+        others = [m for m in drawn.values() if m.own[:2] != self.decoy]
+        causes = {s[:2] for m in others for s in m.sources if s != m.own}
+        for m in [m for m in others if isinstance(m, RealMechanism) and m.own[:2] in causes]:
+            if self.decoy and m.own.class_name == self.decoy[0]:
+                decoy, like = Source(*self.decoy, is_local=True), m.own.field_name
+                drawn[decoy] = replace(m, own=decoy, noise=self._noise(decoy), decoy_of=like)
+        return list(drawn.values())
+
+    def _schema(self) -> Schema:
+        """Classes A, B and maybe C; real fields are called x, categories k, actions a."""
+        rng = self.rng
+        names = "ABC"[: rng.integers(2, 4)]
+        actor = rng.choice(list(names))  # has an action in any case, others may have one
+        classes = []
+        for name in names:
+            acts = name == actor or rng.random() < 0.6
+            is_real = rng.random(rng.integers(2, 5)) < 0.7
+            fields: dict[str, Field] = {
+                f"{'x' if real else 'k'}{i}": Real() if real else Categorical(CATEGORIES)
+                for i, real in enumerate(is_real[acts:], start=1)
+            }
+            if acts and is_real[0]:
+                fields["a"] = Real(-1.0, 1.0, action=True)
+            elif acts:
+                fields["a"] = Categorical(CATEGORIES, action=True)
+            classes.append(type(name, (ObjectClass,), fields))
+        return Schema(*classes)
+
+    def sources(self, class_name: str) -> list[Source]:
+        """All that a field of this class could depend on."""
+        local = [Source(class_name, f, True) for f in self.schema.fields(class_name)]
+        return local + [
+            Source(c, f, False)
+            for c, number in self.max_objects.items()
+            for f in self.schema.fields(c)
+            if c != class_name or number > 1
+        ]
+
+    def _real(self, own: Source, pool: list[Source]) -> RealMechanism:
+        rng = self.rng
+        noise = self._noise(own) if rng.random() < 0.5 else 0.0
+        drawn = [self._term(pool) for _ in range(rng.choice(3, p=[0.08, 0.42, 0.5]))]
+        terms = [term for term in drawn if term is not None]
+        if not terms:
+            return RealMechanism(own, keep=0.95 if noise else 1.0, noise=noise)
+        # Weights of states have a sum below 1, which bounds the field; actions and counts are
+        # bounded without, and many of them would add up in a field that keeps most of itself.
+        is_state = [t.kind != "count" and not self._field(t.source).action for t in terms]
+        parts = rng.uniform(0.6, 1.0, size=1 + len(terms)) * [rng.random() < 0.8, *is_state]
+        total = rng.uniform(0.7, 0.95) if any(is_state) else rng.uniform(0.4, 0.7)
+        parts *= total / max(parts.sum(), 0.6)
+        numbers = [self.max_objects[t.source.class_name] if t.kind == "count" else 1 for t in terms]
+        free = rng.uniform(0.4, 0.8, size=len(terms)) / np.sqrt(numbers)
+        weights = np.where(is_state, parts[1:], free) * rng.choice([-1, 1], size=len(terms))
+        weighted = (replace(t, weight=float(w)) for t, w in zip(terms, weights, strict=True))
+        return RealMechanism(own, float(parts[0]), tuple(weighted), noise)
+
+    def _category(self, own: Source, pool: list[Source]) -> CategoryMechanism:
+        rng = self.rng
+        is_sure = rng.random() < 0.5
+        if rng.random() < 0.15:
+            chance = 0.0 if is_sure else float(rng.uniform(0.1, 0.3))
+            return CategoryMechanism(own, None, chance, chance)
+        high, low = (1.0, 0.0) if is_sure else (rng.uniform(0.7, 0.9), rng.uniform(0.05, 0.2))
+        return CategoryMechanism(own, self._condition(pool[0]), float(high), float(low))
+
+    def _term(self, pool: list[Source]) -> Term | None:
+        """A term of a random kind that the pool allows; its sources leave the pool."""
+        for kind in self.rng.permutation(["linear", "gated", "largest", "count"]):
+            is_local = kind in ("linear", "gated")
+            able = [s for s in pool if s.is_local == is_local]
+            source = next((s for s in able if kind == "count" or self._is_real(s)), None)
+            gate = next((s for s in able if s != source), None)
+            asked = {"gated": gate, "count": source}.get(kind)
+            if source is not None and (kind != "gated" or gate is not None):
+                pool[:] = [s for s in pool if s not in (source, asked)]
+                return Term(1.0, source, None if asked is None else self._condition(asked))
+        return None
+
+    def _condition(self, source: Source) -> Condition:
+        quantile, category = self.rng.uniform(0.35, 0.65), int(self.rng.integers(CATEGORIES))
+        if not self._is_real(source):
+            return Condition(source, category)
+        return Condition(source, float(np.quantile(self.sample.get(source[:2], 0.0), quantile)))
+
+    def _noise(self, own: Source) -> float:
+        spread = np.std(self.sample.get(own[:2], (-0.5, 0.5)))
+        return float(self.rng.uniform(*NOISE) * spread)
+
+    def _field(self, source: Source) -> Field:
+        return self.schema.field(source.class_name, source.field_name)
+
+    def _is_real(self, source: Source) -> bool:
+        return self._field(source).kind == "real"
+
+
+# ---------------------------------------------------------------- reading and checking
+
+
+def _join(state: WorldState, actions: Arrays) -> WorldState:
+    """States and actions together."""
+    values = {c: {**fields, **actions.get(c, {})} for c, fields in state.values.items()}
+    return WorldState(values, state.present)
+
+
+def _read(state: WorldState, source: Source, target_class: str) -> tuple[np.ndarray, np.ndarray]:
+    """What a source shows to the objects of a class, and which of it counts."""
+    values = state.values[source.class_name][source.field_name]
+    present = state.present[source.class_name]
+    if source.is_local:
+        return values, present
+    is_other = np.ones((state.present[target_class].shape[1], present.shape[1]), dtype=bool)
+    if source.class_name == target_class:
+        np.fill_diagonal(is_other, False)
+    counts = present[:, None] & is_other
+    return np.broadcast_to(values[:, None], counts.shape), counts
+
+
+def _unique_shares(
+    pilot: WorldState, sources: list[Source], target_class: str
+) -> dict[Source, float]:
+    """Which share of a source's variance no linear function of the others explains.
+
+    Of other objects it takes the mean, in worlds where each class has some. Sources that hardly
+    vary are left out.
+    """
+    columns, rows = {}, pilot.present[target_class].copy()
+    for source in sources:
+        values, counts = _read(pilot, source, target_class)
+        if not source.is_local:
+            rows &= counts.any(-1)
+            values = (values * counts).sum(-1) / np.maximum(counts.sum(-1), 1)
+        columns[source] = values
+    columns = {s: values[rows] for s, values in columns.items() if np.ptp(values[rows]) > 1e-4}
+    # The ridge keeps the matrix regular if two columns are equal; their shares are then tiny.
+    correlation = np.corrcoef(list(columns.values())) + 1e-6 * np.eye(len(columns))
+    return dict(zip(columns, 1 / np.diag(np.linalg.inv(correlation)), strict=True))
+
+
+def _is_fair(mechanism: Mechanism, pilot: WorldState, unique: Mapping[Source, float]) -> bool:
+    """Whether all parents matter, and all conditions hold in part of the cases."""
+    name = mechanism.own.class_name
+    present = pilot.present[name]
+    inputs = {s: _read(pilot, s, name) for s in mechanism.sources}
+    shuffled = np.random.default_rng(0).permutation(len(present))
+
+    def after(seen: Inputs) -> np.ndarray:
+        return mechanism.step(seen, present.shape, np.random.default_rng(1))[present]
+
+    plain = after(inputs)
+    spread = float(plain.std())
+    noise = mechanism.noise if isinstance(mechanism, RealMechanism) else 0.0
+    if spread < MIN_SPREAD or (noise and not 0.8 * NOISE[0] < noise / spread < 1.2 * NOISE[1]):
+        return False
+    for source, (values, counts) in inputs.items():
+        changed = after({**inputs, source: (values[shuffled], counts)})
+        effect = np.mean(changed != plain)
+        if isinstance(mechanism, RealMechanism):
+            effect = np.sqrt(np.mean((changed - plain) ** 2)) / spread
+        if effect < MIN_EFFECT or unique.get(source, 0.0) < MIN_UNIQUE:
+            return False
+    return all(condition.is_fair(inputs) for condition in mechanism.conditions)
