@@ -12,13 +12,14 @@ import numpy as np
 from oocdm.bench.machine import describe_machine
 from oocdm.data import collect
 from oocdm.envs import make
+from oocdm.envs.generated import GeneratedWorld
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.methods import Schedule
 from oocdm.training import fit
 from oocdm.training.run import write_json
 
 # Small worlds need fewer steps than the paper's; nothing else differs from the defaults.
-SCHEDULE = Schedule(iterations=5, steps_per_iteration=120, polish_steps=0, batch_size=256)
+SCHEDULE = Schedule(iterations=7, steps_per_iteration=110, polish_steps=0, batch_size=256)
 THRESHOLDS = (0.03, 0.1, 0.3)
 STEPS = 10_000
 
@@ -55,6 +56,7 @@ def run_calibration(
 def _run_world(seed: int, max_seconds: float) -> dict[str, Any]:
     env = make("generated", world_seed=seed)
     world = env.world
+    assert isinstance(world, GeneratedWorld) and world.true_graph is not None
     data = collect(env, STEPS, seed=seed)
     result = fit(data, seed=seed, schedule=SCHEDULE, max_seconds=max_seconds)
     testable = EdgeIndex.of(data.schema).testable(data.max_counts)

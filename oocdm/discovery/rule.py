@@ -19,18 +19,18 @@ class Rule:
     """An edge is in the graph if it explains more than `min_effect` of what is left unexplained.
 
     That is a share of the variance of the target's prediction error, seen at the resolution of
-    the scores; 4 % are 0.02 nats. The null hypothesis of each edge is that its gain is not
+    the scores; a tenth is 0.05 nats. The null hypothesis of each edge is that its gain is not
     above it; `false_discovery_rate` bounds the expected share of wrong edges among those that
     are found (Benjamini and Hochberg). With a `threshold` in nats, edges are simply compared
     with it.
 
-    >>> round(Rule(min_effect=0.04).effect, 4)
-    0.0204
+    >>> round(Rule(min_effect=0.1).effect, 4)
+    0.0527
     >>> Rule(threshold=0.3).effect
     0.3
     """
 
-    min_effect: float = 0.04
+    min_effect: float = 0.1
     false_discovery_rate: float = 0.05
     threshold: float | None = None
 

@@ -68,9 +68,17 @@ class AbstractMethod(ABC):
 
     @abstractmethod
     def objective(
-        self, estimate: np.ndarray, free: np.ndarray, iteration: int, rng: np.random.Generator
+        self,
+        estimate: np.ndarray,
+        free: np.ndarray,
+        contested: np.ndarray,
+        iteration: int,
+        rng: np.random.Generator,
     ) -> list[Term]:
-        """What one batch is scored under; rows of structures divide the batch evenly."""
+        """What one batch is scored under; rows of structures divide the batch evenly.
+
+        `contested` are the parts whose place in the estimate is not clear yet.
+        """
 
     @abstractmethod
     def discover(

@@ -59,7 +59,7 @@ class Oocdm(AbstractMethod):
     preset_name: str = "default"
     model: ModelOptions = field(default_factory=ModelOptions)
     schedule: Schedule = field(default_factory=Schedule)
-    min_effect: float = 0.04  # share of the unexplained variance that an edge must explain
+    min_effect: float = 0.1  # share of the unexplained variance that an edge must explain
     false_discovery_rate: float = 0.05  # expected share of wrong edges among those found
     threshold: float | None = None  # nats that an edge must add, instead of the two above
     path_threshold: float = 0.02  # nats that a part of a predictor must add
@@ -103,7 +103,12 @@ class Oocdm(AbstractMethod):
         )
 
     def objective(
-        self, estimate: np.ndarray, free: np.ndarray, iteration: int, rng: np.random.Generator
+        self,
+        estimate: np.ndarray,
+        free: np.ndarray,
+        contested: np.ndarray,
+        iteration: int,
+        rng: np.random.Generator,
     ) -> list[Term]:
         width = len(estimate)
         if self.is_paper:
@@ -117,7 +122,9 @@ class Oocdm(AbstractMethod):
         if iteration == 0:
             return [Term(1.0, self._any(self.num_graphs, estimate, free, rng))]
         quarter = self.num_graphs // 4
-        flips = rng.random((self.num_graphs - 2 * quarter, width)) < self.flip_probability
+        # With and without a contested part the network must be equally well trained.
+        probability = np.where(contested, 0.5, self.flip_probability)
+        flips = rng.random((self.num_graphs - 2 * quarter, width)) < probability
         rows = [
             self._any(quarter, estimate, free, rng),
             estimate ^ (flips & free),

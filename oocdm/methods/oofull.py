@@ -52,7 +52,12 @@ class Oofull(AbstractMethod):
         return structure, np.zeros_like(structure)
 
     def objective(
-        self, estimate: np.ndarray, free: np.ndarray, iteration: int, rng: np.random.Generator
+        self,
+        estimate: np.ndarray,
+        free: np.ndarray,
+        contested: np.ndarray,
+        iteration: int,
+        rng: np.random.Generator,
     ) -> list[Term]:
         return [Term(1.0, estimate[None])]
 

@@ -26,6 +26,7 @@ from oocdm.training.optimiser import make_optimiser
 
 logger = logging.getLogger(__name__)
 
+CONTESTED = (0.005, 0.3)  # nats that leave it open whether an edge is an artefact of training
 POLISH_ROUND = 500  # steps of polishing between checkpoints
 
 
@@ -162,13 +163,15 @@ class Trainer:
         s, position = self.schedule, self.position
         total = s.iterations * s.steps_per_iteration
         done = position.rounds * s.steps_per_iteration
-        structure = self.structure
+        structure, contested = self.structure, self._contested()
         blur = resolution_of(self.model, s.resolution) if s.resolution else None
         losses = []
         for i in range(s.steps_per_iteration):
             share = (done + i) / total
             rate = s.learning_rate + (s.final_learning_rate - s.learning_rate) * share
-            terms = self.method.objective(structure, self.free, position.rounds, self.rng)
+            terms = self.method.objective(
+                structure, self.free, contested, position.rounds, self.rng
+            )
             losses.append(self._step(terms, rate, blur))
             _report(callback, "learn", done + i + 1, total, losses[-1])
             if is_over():
@@ -182,6 +185,14 @@ class Trainer:
         is_settled = discovery is not None and position.unchanged >= s.patience
         if position.rounds >= s.iterations or is_settled or is_over():
             self._finish_learning()
+
+    def _contested(self) -> np.ndarray:
+        """Edges that the last look found neither strong nor useless."""
+        contested = np.zeros(len(self.position.structure), dtype=bool)
+        for i, row in enumerate(self.position.evidence):
+            low, high = CONTESTED
+            contested[i] = row["score"] is not None and low < row["score"] < high
+        return contested
 
     def _take(self, discovery: Discovery) -> None:
         num_edges = len(self.model.index)

@@ -218,7 +218,10 @@ def test_discover_without_discovery(
 
 
 COLLECT: dict[str, tuple[list[str], str]] = {
-    "env": (["blok"], "Unknown environment `blok`. Did you mean `block`? Known: block, mouse, generated."),
+    "env": (
+        ["blok"],
+        "Unknown environment `blok`. Did you mean `block`? Known: block, mouse, generated.",
+    ),
     "option": (
         ["mouse", "--num-blocks", "2"],
         "Environment `mouse` has no option `num_blocks`.",

@@ -39,7 +39,7 @@ def test_decisions() -> None:
 
 def test_false_discoveries_are_controlled() -> None:
     """Among 20 true and 200 absent edges right at the effect, on average at most 5 % are wrong."""
-    rng, rule, shares, power = np.random.default_rng(0), Rule(), [], []
+    rng, rule, shares, power = np.random.default_rng(0), Rule(0.04), [], []
     truth = np.arange(220) < 20
     for _ in range(200):
         true_gain = np.where(truth, 0.08, rule.effect)
@@ -57,7 +57,7 @@ def test_false_discoveries_are_controlled() -> None:
 def test_weights_make_believed_edges_easier_to_find() -> None:
     found = gains([0.045, 0.045], [0.012, 0.012])
     both = np.array([True, True])
-    rule = Rule(false_discovery_rate=0.02)
+    rule = Rule(min_effect=0.04, false_discovery_rate=0.02)
     assert rule.is_found(found, both).tolist() == [False, False]
     assert rule.is_found(found, both, np.array([3.0, 0.1])).tolist() == [True, False]
 

@@ -42,7 +42,11 @@ def test_make_and_gymnasium_make_give_the_same_environment():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("Blokc", {}, "Unknown environment `Blokc`. Did you mean `block`? Known: block, mouse, generated."),
+        (
+            "Blokc",
+            {},
+            "Unknown environment `Blokc`. Did you mean `block`? Known: block, mouse, generated.",
+        ),
         (
             "block",
             {"num_block": 3},

@@ -32,6 +32,7 @@ from tests.inference.ragged import ragged, random_model
 WIDTH = StructureParts(SCHEMA).width
 NUM_EDGES = len(EdgeIndex.of(SCHEMA))
 SEEDS = st.integers(0, 2**20)
+NOT_CONTESTED = np.zeros(WIDTH, dtype=bool)
 
 
 def fails(message: str) -> Any:
@@ -55,7 +56,7 @@ def test_fixed_columns_never_change(
     estimate, free, rng = random_state(seed)
     before = estimate.copy()
     method = Oocdm.preset(preset, num_graphs=num_graphs)
-    terms = method.objective(estimate, free, iteration, rng)
+    terms = method.objective(estimate, free, NOT_CONTESTED, iteration, rng)
     for term in terms:
         assert term.structures.dtype == bool and term.structures.shape[1:] == (WIDTH,)
         assert len(term.structures) in (1, num_graphs)
@@ -69,7 +70,7 @@ def test_the_paper_s_objective(seed: int, iteration: int) -> None:
     """J = L(G_lambda) + alpha L(G_1) + beta L(estimate)."""
     estimate, free, rng = random_state(seed)
     method = Oocdm.preset("paper", alpha=0.5, beta=0.25)
-    drawn, full, now = method.objective(estimate, free, iteration, rng)
+    drawn, full, now = method.objective(estimate, free, NOT_CONTESTED, iteration, rng)
     assert (drawn.weight, full.weight, now.weight) == (1.0, 0.5, 0.25)
     assert np.array_equal(full.structures, np.where(free, True, estimate)[None])
     assert np.array_equal(now.structures, estimate[None])
@@ -87,16 +88,20 @@ def test_the_paper_s_numbers() -> None:
     assert (s.resolution, s.held_out, s.polish_steps) == (0.0, 0.0, 0)
     assert s.batch_size % method.num_graphs == 0  # each graph has as many samples
     assert method.model == ModelOptions.preset("paper")
-    assert [t.weight for t in method.objective(*random_state(0)[:2], 0, random_state(0)[2])] == [
-        *(1.0, 1.0, 1.0)
-    ]
+    assert [
+        t.weight
+        for t in method.objective(*random_state(0)[:2], NOT_CONTESTED, 0, random_state(0)[2])
+    ] == [*(1.0, 1.0, 1.0)]
 
 
 def test_random_graphs_of_the_paper_have_nine_of_ten_edges() -> None:
     estimate, free, rng = random_state(0)
     method = Oocdm.preset("paper")
     rows = np.concatenate(
-        [method.objective(estimate, free, 0, rng)[0].structures[:, free] for _ in range(50)]
+        [
+            method.objective(estimate, free, NOT_CONTESTED, 0, rng)[0].structures[:, free]
+            for _ in range(50)
+        ]
     )
     assert rows.mean() == pytest.approx(0.9, abs=4 * np.sqrt(0.09 / rows.size))
     # Each edge on its own, five standard errors.
@@ -108,7 +113,7 @@ def test_default_objective_starts_with_any_structure() -> None:
     free = np.ones(WIDTH, dtype=bool)
     shares = []
     for _ in range(40):
-        (term,) = Oocdm().objective(estimate, free, 0, rng)
+        (term,) = Oocdm().objective(estimate, free, NOT_CONTESTED, 0, rng)
         assert term.weight == 1.0 and term.structures.shape == (32, WIDTH)
         shares.append(term.structures.mean(1))
     # The probability itself is uniform: sparse and dense structures are equally common.
@@ -121,7 +126,7 @@ def test_default_objective_then_stays_near_the_estimate() -> None:
     free = np.ones(WIDTH, dtype=bool)
     distances = []
     for _ in range(40):
-        (term,) = Oocdm().objective(estimate, free, 1, rng)
+        (term,) = Oocdm().objective(estimate, free, NOT_CONTESTED, 1, rng)
         distance = (term.structures != estimate).mean(1)
         assert (distance[24:] == 0).all()  # the last quarter is the estimate itself
         distances.append(distance)
@@ -131,10 +136,23 @@ def test_default_objective_then_stays_near_the_estimate() -> None:
     assert wide.mean() > 0.4
 
 
+def test_contested_parts_are_there_as_often_as_not() -> None:
+    estimate, _, rng = random_state(1)
+    free = np.ones(WIDTH, dtype=bool)
+    contested = rng.random(WIDTH) < 0.3
+    near = []
+    for _ in range(60):
+        (term,) = Oocdm().objective(estimate, free, contested, 1, rng)
+        near.append(term.structures[8:24] != estimate)
+    flips = np.concatenate(near).mean(0)
+    assert flips[contested].mean() == pytest.approx(0.5, abs=0.02)
+    assert flips[~contested].mean() == pytest.approx(0.1, abs=0.02)
+
+
 def test_few_graphs_still_divide_a_batch() -> None:
     estimate, free, rng = random_state(0)
     for num in (1, 2, 3, 5):
-        (term,) = Oocdm(num_graphs=num).objective(estimate, free, 2, rng)
+        (term,) = Oocdm(num_graphs=num).objective(estimate, free, NOT_CONTESTED, 2, rng)
         assert len(term.structures) == num
 
 
@@ -164,7 +182,7 @@ def test_oofull_keeps_the_full_graph() -> None:
     method = Oofull()
     start, free = method.start(SCHEMA, None, TESTABLE)
     assert start.all() and not free.any()
-    (term,) = method.objective(start, free, 3, np.random.default_rng(0))
+    (term,) = method.objective(start, free, NOT_CONTESTED, 3, np.random.default_rng(0))
     assert term.weight == 1.0 and np.array_equal(term.structures, start[None])
     assert method.discover(None, None, start, free) is None  # type: ignore[arg-type]
 
@@ -247,7 +265,7 @@ def test_json_round_trip_of_every_option() -> None:
         preset_name="paper",
         model=ModelOptions(aggregators=("attention", "sum"), heads=4, enrich=False),
         schedule=replace(Schedule(), patience=9, optimiser="adam"),
-        min_effect=0.1,
+        min_effect=0.3,
         false_discovery_rate=0.2,
         threshold=0.3,
         path_threshold=0.4,

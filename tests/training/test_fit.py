@@ -81,7 +81,7 @@ def finished() -> dict[str, FitResult]:
         patch.setattr(trainer, "POLISH_ROUND", 3)
         results = {name: fit(DATA, method, seed=5) for name, method in METHODS.items()}
     # Otherwise equal graphs would say little.
-    assert len({row["edges"] for row in results["oocdm"].history}) > 2
+    assert len({row["edges"] for row in results["oocdm"].history}) > 1
     return results
 
 
