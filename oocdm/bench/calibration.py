@@ -49,8 +49,7 @@ def run_calibration(
         rows.append(row)
         if progress is not None:
             progress(seed + 1, worlds)
-    rules = ["automatic", *map(str, THRESHOLDS)]
-    return {"worlds": rows, "summary": {rule: summarise(rows, rule) for rule in rules}}
+    return {"worlds": rows, "summary": summarise_all(rows)}
 
 
 def _run_world(seed: int, max_seconds: float) -> dict[str, Any]:
@@ -94,6 +93,14 @@ def _wrong(graph: ClassGraph, true: np.ndarray, testable: np.ndarray) -> dict[st
         "extra": edges[graph.mask & ~true & testable].tolist(),
         "missing": edges[~graph.mask & true & testable].tolist(),
     }
+
+
+def summarise_all(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Automatic decisions and fixed thresholds side by side.
+
+    Thresholds are applied to the scores around the graph that automatic decisions ended with.
+    """
+    return {rule: summarise(rows, rule) for rule in ["automatic", *map(str, THRESHOLDS)]}
 
 
 def summarise(rows: list[dict[str, Any]], rule: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from oocdm.envs import make
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractWorldModel, Predictor
 from oocdm.models.options import ModelOptions
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.models.reference import ReferenceModel
@@ -31,7 +32,10 @@ DISCOVERY_STEPS = 10_000
 EDGE_PROBABILITY = 0.9
 GROWTH = (5, 10, 20, 50, 100, 200)
 
+MEMORY_STEPS = 1024  # transitions of which memory is measured: all chunks need the same
+
 Tell = Callable[[str], None]
+Task = Callable[[], Any]
 
 
 def run_speed(
@@ -44,7 +48,8 @@ def run_speed(
 
     Training scores each of 512 samples under a random graph, the full graph and the true graph
     and takes one gradient; discovery scores all edges on 10,000 transitions; prediction decodes
-    512 samples under the true graph.
+    512 samples under the true graph, with weights that stay as they are. Memory is measured in
+    processes of their own.
     """
     tell = progress or (lambda text: None)
     keep_freed_memory()
@@ -69,44 +74,49 @@ def run_speed(
 
 
 def _compare(env: str, preset: str, repeats: int) -> dict[str, Any]:
-    chosen = experiment(env)
-    world = chosen.make("released")
-    assert world.true_graph is not None
-    data = collect(world, DISCOVERY_STEPS, seed=0)
-    fast, reference = _pair(data, preset)
-    batch = Prepared.of(fast, data, np.arange(BATCH))
-    everything = Prepared.of(fast, data)
-    graph = world.true_graph
-    testable = _edges(fast, data)
     figures: dict[str, Any] = {}
-    tasks: dict[str, tuple[Callable[[], Any], Callable[[], Any], int]] = {
-        "training": (
-            lambda: _train(fast, batch, graph, RANDOM_GRAPHS),
-            lambda: _train(reference, batch, graph, BATCH),
-            repeats,
-        ),
-        "prediction": (
-            lambda: _predict(fast, batch, graph),
-            lambda: _predict(reference, batch, graph),
-            repeats,
-        ),
-        "discovery": (
-            lambda: part_gains(fast, everything, _full(fast), None, testable),
-            lambda: _discover_literally(reference, everything),
-            1,
-        ),
-    }
-    for name, (quick, literal, times) in tasks.items():
-        ours, ours_memory = _measure(quick, max(times, 3 if name == "discovery" else times))
-        theirs, theirs_memory = _measure(literal, times)
+    for name, (quick, literal) in _tasks(env, preset, DISCOVERY_STEPS).items():
+        is_long = name == "discovery"
+        ours, theirs = (
+            _measure(quick, 3 if is_long else repeats),
+            _measure(literal, 1 if is_long else repeats),
+        )
         figures[name] = {
             "fast_ms": 1e3 * ours,
             "reference_ms": 1e3 * theirs,
             "ratio": theirs / ours,
-            "fast_peak_mb": ours_memory,
-            "reference_peak_mb": theirs_memory,
+            "fast_peak_mb": _peak_memory(env, preset, name, 0),
+            "reference_peak_mb": _peak_memory(env, preset, name, 1),
         }
     return figures
+
+
+def _tasks(env: str, preset: str, steps: int) -> dict[str, tuple[Task, Task]]:
+    """What is measured, by the fast implementation and by the reference."""
+    world = experiment(env).make("released")
+    graph = world.true_graph
+    assert graph is not None
+    data = collect(world, steps, seed=0)
+    fast, reference = _pair(data, preset)
+    batch = Prepared.of(fast, data, np.arange(BATCH))
+    everything = Prepared.of(fast, data)
+    testable = _edges(fast, data)
+    # Weights stay while predicting, so what depends on them alone is made once.
+    predict, predict_literally = (m.under(m.structures(graph)) for m in (fast, reference))
+    return {
+        "training": (
+            lambda: _train(fast, batch, graph, RANDOM_GRAPHS),
+            lambda: _train(reference, batch, graph, BATCH),
+        ),
+        "prediction": (
+            lambda: _predict(predict, batch),
+            lambda: _predict(predict_literally, batch),
+        ),
+        "discovery": (
+            lambda: part_gains(fast, everything, _full(fast), None, testable),
+            lambda: _discover_literally(reference, everything),
+        ),
+    }
 
 
 def _pair(data: Dataset, preset: str) -> tuple[FastModel, ReferenceModel]:
@@ -148,8 +158,8 @@ def _train(model: AbstractWorldModel, batch: Prepared, graph: ClassGraph, num_gr
 
 
 @torch.no_grad()
-def _predict(model: AbstractWorldModel, batch: Prepared, graph: ClassGraph) -> None:
-    model.under(model.structures(graph))(batch.inputs)
+def _predict(predict: Predictor, batch: Prepared) -> None:
+    predict(batch.inputs)
 
 
 @torch.no_grad()
@@ -165,43 +175,40 @@ def _discover_literally(model: ReferenceModel, data: Prepared) -> None:
                     model.decode_target(chunk.inputs, model.structures(graph), c, v)
 
 
-def _measure(work: Callable[[], Any], repeats: int) -> tuple[float, float | None]:
-    """Median seconds, after one warm-up if repeated, and peak memory above the start in MB."""
+def _measure(work: Task, repeats: int) -> float:
+    """Median seconds, after one warm-up if repeated."""
     if repeats > 1:
         work()
-    before = _reset_peak()
     seconds = []
     for _ in range(repeats):
         started = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - started)
-    after = _peak()
-    memory = None if before is None or after is None else max(after - before, 0.0)
-    return float(np.median(seconds)), memory
+    return float(np.median(seconds))
 
 
-def _peak() -> float | None:
-    """Peak resident memory of this process in MB, where the system tells."""
-    return _status("VmHWM")
+def _peak_memory(env: str, preset: str, task: str, implementation: int) -> float | None:
+    """MB above the start that a task needs, in a process of its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_peak_memory_here, (env, preset, task, implementation))
 
 
-def _reset_peak() -> float | None:
-    """Start a new peak; resident memory now, in MB."""
+def _peak_memory_here(env: str, preset: str, task: str, implementation: int) -> float | None:
+    torch.set_num_threads(1)
+    work = _tasks(env, preset, MEMORY_STEPS)[task][implementation]
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     try:
-        Path("/proc/self/clear_refs").write_text("5")
+        reset.write_text("5")  # starts a new peak
+        before = _status(status, "VmRSS")
+        work()
+        return max(_status(status, "VmHWM") - before, 0.0)
     except OSError:
-        return None
-    return _status("VmRSS")
+        return None  # the system does not tell
 
 
-def _status(name: str) -> float | None:
-    path = Path("/proc/self/status")
-    if not path.is_file():
-        return None
-    for line in path.read_text().splitlines():
-        if line.startswith(name):
-            return int(line.split()[1]) / 1024
-    return None
+def _status(status: Path, name: str) -> float:
+    line = next(line for line in status.read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) / 1024
 
 
 def _grow(num_blocks: int, preset: str) -> dict[str, Any]:
@@ -213,11 +220,10 @@ def _grow(num_blocks: int, preset: str) -> dict[str, Any]:
     fast, _ = _pair(data, preset)
     batch = Prepared.of(fast, data)
     graph = world.true_graph
-    training, _ = _measure(lambda: _train(fast, batch, graph, RANDOM_GRAPHS), 3)
-    prediction, _ = _measure(lambda: _predict(fast, batch, graph), 3)
-    discovery, _ = _measure(
-        lambda: part_gains(fast, batch, _full(fast), None, _edges(fast, data)), 3
-    )
+    predict = fast.under(fast.structures(graph))
+    training = _measure(lambda: _train(fast, batch, graph, RANDOM_GRAPHS), 3)
+    prediction = _measure(lambda: _predict(predict, batch), 3)
+    discovery = _measure(lambda: part_gains(fast, batch, _full(fast), None, _edges(fast, data)), 3)
     return {
         "blocks": num_blocks,
         "preset": preset,

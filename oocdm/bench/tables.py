@@ -10,6 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from oocdm.bench.calibration import summarise_all
+from oocdm.report.calibration import save_calibration
+from oocdm.report.terminal import calibration_cells
+
 # What the paper reports for OOCDM: mean over five seeds (graph accuracy in percent, AILL).
 PAPER = {
     "block2": {"graph_accuracy": 99.7, "aill_train": 22.4, "aill_id": 22.2, "aill_ood": 21.3},
@@ -29,6 +33,10 @@ def main(root: Path = Path()) -> None:
         speed = json.loads((results / "speed.json").read_text())
         text = _put(text, "speed", speed_table(speed))
         text = _put(text, "growth", growth_table(speed))
+    if worlds := [json.loads(p.read_text()) for p in (results / "calibration").glob("*.json")]:
+        summary = summarise_all(worlds)
+        text = _put(text, "calibration", calibration_table(summary))
+        save_calibration(page.parent / "calibration.png", summary)
     page.write_text(text)
 
 
@@ -95,6 +103,12 @@ def growth_table(speed: dict[str, Any]) -> str:
         for row in speed["growth"]
     ]
     return _markdown(["blocks", "preset", *(f"{name} ms a sample" for name in names)], rows)
+
+
+def calibration_table(summary: dict[str, Any]) -> str:
+    """Wrong edges and power of each rule."""
+    header = ["rule", "worlds", "wrong among found", "power", "exact graphs"]
+    return _markdown(header, [calibration_cells(name, row) for name, row in summary.items()])
 
 
 def _short(value: float) -> str:

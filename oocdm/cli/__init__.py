@@ -14,7 +14,9 @@ from oocdm.cli import bench, data, demo, runs
 from oocdm.cli.output import verb
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-benchmarks = typer.Typer(no_args_is_help=True, help="Measure: the paper's tables, and speed.")
+benchmarks = typer.Typer(
+    no_args_is_help=True, help="Measure: the paper's tables, speed, calibration."
+)
 
 
 def _add(group: typer.Typer, name: str, run: Callable[..., None], example: str) -> None:
@@ -30,6 +32,7 @@ _add(app, "discover", runs.discover, "oocdm discover runs/block5 --data data/oth
 _add(app, "eval", runs.evaluate, "oocdm eval runs/block5 --data data/other")
 _add(benchmarks, "paper", bench.paper, "oocdm bench paper --env block5 --seeds 0-2 --json")
 _add(benchmarks, "speed", bench.speed, "oocdm bench speed --env block5 --json")
+_add(benchmarks, "calibration", bench.calibration, "oocdm bench calibration --worlds 20 -o results")
 app.add_typer(benchmarks, name="bench")
 
 

@@ -80,6 +80,26 @@ def speed(
     out.finish(answer)
 
 
+def calibration(
+    worlds: Annotated[int, typer.Option(min=1, help="Generated worlds 0, 1, ... to fit.")] = 200,
+    threads: Threads = 1,
+    output: Results = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how many of the edges found are wrong, on generated worlds with known graphs."""
+    from oocdm.bench.calibration import run_calibration
+    from oocdm.report.terminal import calibration_table
+
+    use_threads(threads)
+    out = Output(as_json)
+    with ProgressBar() as bar:
+        answer = run_calibration(
+            worlds, output, lambda done, total: bar.show("Fitting worlds", done, total)
+        )
+    out.say(calibration_table(answer["summary"]))
+    out.finish(answer)
+
+
 def parse_seeds(text: str) -> list[int]:
     """Seeds as one writes them.
 

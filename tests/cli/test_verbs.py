@@ -21,7 +21,8 @@ VERBS = ("demo", "envs", "collect", "train", "resume", "discover", "eval")
 
 
 @pytest.mark.parametrize(
-    "verb", [*([verb] for verb in VERBS), ["bench", "paper"], ["bench", "speed"]]
+    "verb",
+    [*([verb] for verb in VERBS), ["bench", "paper"], ["bench", "speed"], ["bench", "calibration"]],
 )
 def test_help_shows_an_example(verb: list[str], oocdm: Oocdm) -> None:
     text = oocdm(*verb, "--help").stdout
