@@ -19,7 +19,9 @@ from oocdm.training import fit
 from oocdm.training.run import write_json
 
 # Small worlds need fewer steps than the paper's; nothing else differs from the defaults.
-SCHEDULE = Schedule(iterations=7, steps_per_iteration=110, polish_steps=0, batch_size=256)
+SCHEDULE = Schedule(
+    iterations=8, steps_per_iteration=100, polish_steps=0, batch_size=256, patience=8
+)
 THRESHOLDS = (0.03, 0.1, 0.3)
 STEPS = 10_000
 

@@ -84,8 +84,8 @@ def fit(
     With `graph` the graph is known and not discovered. `priors` are what is known of single edges:
     rows such as `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. With
     `folder` checkpoints are written there after every round, so that `resume` can go on after an
-    interruption, and the finished run at the end. `max_seconds` ends training early. Further
-    options are the method's own.
+    interruption, and the finished run at the end. `max_seconds` shortens training to that time.
+    Further options are the method's own.
 
     >>> import oocdm
     >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=300, seed=0)

@@ -58,6 +58,37 @@ class Position:
     rng: dict[str, Any] = field(default_factory=dict)
 
 
+class Clock:
+    """How much of a phase's time is over, if time is limited.
+
+    Learning rates fall and blurs shrink with time as they do with steps, so that training that
+    must end early ends as it should.
+    """
+
+    def __init__(self, origin: float, max_seconds: float | None) -> None:
+        self.origin, self.max_seconds = origin, max_seconds
+        self._phase = ""
+        self._begin, self._end = 0.0, 0.0
+
+    def start(self, phase: str, learning_share: float) -> None:
+        """Begin a round of a phase; each phase has its part of the time."""
+        if self.max_seconds is None or phase == self._phase:
+            return
+        self._phase, self._begin = phase, self._elapsed()
+        self._end = self.max_seconds * (learning_share if phase == "learn" else 1.0)
+
+    @property
+    def share(self) -> float:
+        """How much of the phase's time is over, from 0 to 1; 0 if time is not limited."""
+        if self.max_seconds is None:
+            return 0.0
+        length = self._end - self._begin
+        return min(max((self._elapsed() - self._begin) / length, 0.0), 1.0) if length > 0 else 1.0
+
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self.origin
+
+
 class Trainer:
     """Trains one method on one dataset; `run` goes on from wherever the position says."""
 
@@ -142,14 +173,11 @@ class Trainer:
         """Train to the end, calling back after every step and checkpointing after every round."""
         started, before = time.perf_counter(), self.position.seconds
         rounds = {"learn": self._learn_round, "polish": self._polish_round}
+        clock = Clock(started - before, max_seconds)
         while self.position.phase != "done":
             phase = self.position.phase
-
-            def is_over() -> bool:
-                seconds = before + time.perf_counter() - started
-                return max_seconds is not None and seconds > max_seconds
-
-            rounds[phase](callback, is_over)
+            clock.start(phase, self._learning_share)
+            rounds[phase](callback, clock)
             self.position.seconds = before + time.perf_counter() - started
             self.position.history[-1]["seconds"] = self.position.seconds
             logger.info("%s", self.position.history[-1])
@@ -157,9 +185,16 @@ class Trainer:
             if checkpoint is not None:
                 checkpoint()
 
+    @property
+    def _learning_share(self) -> float:
+        """The part of all steps, and so of limited time, that learning may take."""
+        s = self.schedule
+        learning = s.iterations * s.steps_per_iteration
+        return learning / max(learning + s.polish_steps, 1)
+
     # ---------------------------------------------------------------- the two phases
 
-    def _learn_round(self, callback: Callback | None, is_over: Callable[[], bool]) -> None:
+    def _learn_round(self, callback: Callback | None, clock: Clock) -> None:
         s, position = self.schedule, self.position
         total = s.iterations * s.steps_per_iteration
         done = position.rounds * s.steps_per_iteration
@@ -167,14 +202,14 @@ class Trainer:
         blur = resolution_of(self.model, s.resolution) if s.resolution else None
         losses = []
         for i in range(s.steps_per_iteration):
-            share = (done + i) / total
+            share = max((done + i) / total, clock.share)
             rate = s.learning_rate + (s.final_learning_rate - s.learning_rate) * share
             terms = self.method.objective(
                 structure, self.free, contested, position.rounds, self.rng
             )
             losses.append(self._step(terms, rate, blur))
             _report(callback, "learn", done + i + 1, total, losses[-1])
-            if is_over():
+            if clock.share >= 1:
                 break
         position.rounds += 1
         weights = self.priors.weights(self.free[: len(self.model.index)])
@@ -183,7 +218,7 @@ class Trainer:
             self._take(discovery)
         self._record("learn", done + len(losses), losses)
         is_settled = discovery is not None and position.unchanged >= s.patience
-        if position.rounds >= s.iterations or is_settled or is_over():
+        if position.rounds >= s.iterations or is_settled or clock.share >= 1:
             self._finish_learning()
 
     def _contested(self) -> np.ndarray:
@@ -216,22 +251,22 @@ class Trainer:
         self.position.phase = "polish" if self.schedule.polish_steps else "done"
         self.optimiser = self._new_optimiser()
 
-    def _polish_round(self, callback: Callback | None, is_over: Callable[[], bool]) -> None:
+    def _polish_round(self, callback: Callback | None, clock: Clock) -> None:
         s, position = self.schedule, self.position
         total = s.polish_steps
         done = position.rounds * POLISH_ROUND
         terms = [Term(1.0, self.structure[None])]
         losses = []
         for i in range(min(POLISH_ROUND, total - done)):
-            share = (done + i) / total
+            share = max((done + i) / total, clock.share)
             rate = s.learning_rate * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * share)))
             losses.append(self._step(terms, rate, self._polish_blur(share)))
             _report(callback, "polish", done + i + 1, total, losses[-1])
-            if is_over():
+            if clock.share >= 1:
                 break
         position.rounds += 1
         self._record("polish", done + len(losses), losses)
-        if position.rounds * POLISH_ROUND >= total or is_over():
+        if position.rounds * POLISH_ROUND >= total or clock.share >= 1:
             calibrate_sigma(self.model, self.graph, self.held, s.final_resolution)
             position.phase = "done"
 
