@@ -19,6 +19,14 @@ from oocdm.training.run import write_json
 TEST_STEPS = 100_000
 VARIANT = "released"  # the paper's tables were probably made with these numbers
 
+BLOCKS = ["block2", "block5", "block10", "block5-noisy"]
+# The cells of the table of graphs: environments, variant, seeds.
+GRAPHS = [
+    (BLOCKS, "released", [0, 1, 2, 3, 4]),
+    (BLOCKS, "paper", [0]),
+    (["mouse"], "released", [0, 1]),
+]
+
 # Told which cell is running, and how far its fit is.
 CellProgress = Callable[[str, Progress], None]
 
@@ -57,6 +65,19 @@ def run_paper(
     return {"cells": cells, "summary": _summarise(cells)}
 
 
+def run_graphs(
+    results_folder: str | Path | None = None, progress: CellProgress | None = None
+) -> dict[str, Any]:
+    """The table of graphs: automatic decisions, with no setting for any environment."""
+    cells = []
+    for envs, variant, seeds in GRAPHS:
+        found = run_paper(
+            envs, ["oocdm"], seeds, "default", results_folder, None, progress, variant
+        )
+        cells += found["cells"]
+    return {"cells": cells, "summary": _summarise(cells)}
+
+
 def _run_cell(
     env: str,
     chosen: Experiment,
@@ -91,6 +112,7 @@ def _run_cell(
         "minutes_allowed": minutes,
         "steps": _steps(result),
         "command": f"oocdm bench paper --env {env} --method {method} --seeds {seed}"
+        + (f" --variant {variant}" if variant != VARIANT else "")
         + (f" --preset {preset}" if preset != "default" else "")
         + (f" --minutes {minutes:g}" if minutes is not None else ""),
         **describe_machine(),
@@ -101,12 +123,23 @@ def _run_cell(
 def _graph_figures(result: FitResult, chosen: Experiment, true: Any) -> dict[str, Any]:
     testable = true.index.testable(chosen.counts)
     wrong = (result.graph.mask != true.mask) & testable
+    score = result.evidence.score
     names = [str(edge) for edge, is_wrong in zip(true.index.edges, wrong, strict=True) if is_wrong]
     return {
         "graph_accuracy": result.graph.compare(true, chosen.counts).accuracy,
         "wrong_class_edges": names,
         "testable_class_edges": int(testable.sum()),
+        "open_class_edges": [
+            row["edge"] for row in result.evidence.rows() if row["decision"] == "undecided"
+        ],
+        "roc_auc": _or_none(result.evidence.roc_auc(true)),
+        "smallest_true_score": _or_none(np.min(score[true.mask & testable])),
+        "largest_absent_score": _or_none(np.max(score[~true.mask & testable])),
     }
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def _aill_figures(
@@ -136,6 +169,7 @@ def _summarise(cells: list[dict[str, Any]]) -> dict[str, Any]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for cell in cells:
         key = f"{cell['env']} {cell['method']} {cell['preset']}"
+        key += f" {cell['variant']}" if cell["variant"] != VARIANT else ""
         groups.setdefault(key, []).append(cell)
     return {
         key: {

@@ -72,7 +72,7 @@ def paper_table(folder: Path) -> str:
 
 
 def speed_table(speed: dict[str, Any]) -> str:
-    """Milliseconds of both implementations, and the ratio."""
+    """Milliseconds and memory of both implementations, and the ratio of times."""
     rows = []
     for row in speed["rows"]:
         for task in ("training", "discovery", "prediction"):
@@ -85,9 +85,11 @@ def speed_table(speed: dict[str, Any]) -> str:
                     f"{figures['fast_ms']:,.1f}",
                     f"{figures['reference_ms']:,.1f}",
                     f"{figures['ratio']:.1f}x",
+                    *(_megabytes(figures[f"{name}_peak_mb"]) for name in ("fast", "reference")),
                 ]
             )
     header = ["environment", "preset", "task", "fast ms", "reference ms", "ratio"]
+    header += ["fast MB", "reference MB"]
     return _markdown(header, rows)
 
 
@@ -109,6 +111,10 @@ def calibration_table(summary: dict[str, Any]) -> str:
     """Wrong edges and power of each rule."""
     header = ["rule", "worlds", "wrong among found", "power", "exact graphs"]
     return _markdown(header, [calibration_cells(name, row) for name, row in summary.items()])
+
+
+def _megabytes(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
 
 
 def _short(value: float) -> str:

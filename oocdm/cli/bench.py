@@ -18,12 +18,16 @@ Results = Annotated[
 
 
 def paper(
-    env: Annotated[list[str], typer.Option(help="Such as block5; may be repeated.")],
+    env: Annotated[list[str] | None, typer.Option(help="Such as block5; may be repeated.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="A whole table instead of single cells: graphs.")
+    ] = None,
     method: Annotated[
         list[str] | None, typer.Option(help="May be repeated; oocdm if not given.")
     ] = None,
     seeds: Annotated[str, typer.Option(help="Such as 0, 0-2 or 0,3,7.")] = "0",
     preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
+    variant: Annotated[str, typer.Option(help="released or paper.")] = "released",
     minutes: Annotated[
         float | None, typer.Option(min=0, help="End each fit after so long.")
     ] = None,
@@ -32,21 +36,29 @@ def paper(
     as_json: AsJson = False,
 ) -> None:
     """Measure graph accuracy and AILL as the paper's tables do."""
-    from oocdm.bench.paper import run_paper
+    from oocdm.bench.paper import run_graphs, run_paper
     from oocdm.report.terminal import cells_table
 
     use_threads(threads)
+    if table not in (None, "graphs"):
+        raise OocdmError(f"Option --table: expected graphs, got {table!r}.")
+    if (table is None) == (not env):
+        raise OocdmError("bench paper: expected --env or --table, one of them.")
     out = Output(as_json)
     with ProgressBar() as bar:
-        answer = run_paper(
-            envs=env,
-            methods=method or ["oocdm"],
-            seeds=parse_seeds(seeds),
-            preset=preset,
-            results_folder=output,
-            minutes=minutes,
-            progress=bar.show_cell,
-        )
+        if table == "graphs":
+            answer = run_graphs(output, bar.show_cell)
+        else:
+            answer = run_paper(
+                envs=env or [],
+                methods=method or ["oocdm"],
+                seeds=parse_seeds(seeds),
+                preset=preset,
+                results_folder=output,
+                minutes=minutes,
+                progress=bar.show_cell,
+                variant=variant,
+            )
     out.say(cells_table(answer["cells"]))
     out.finish(answer)
 

@@ -134,10 +134,16 @@ class ClassGraph:
 
     # ---------------------------------------------------------------- comparing
 
-    def compare(self, true: ClassGraph, counts: Mapping[str, int] | None = None) -> GraphComparison:
+    def compare(
+        self,
+        true: ClassGraph,
+        counts: Mapping[str, int] | None = None,
+        testable: np.ndarray | None = None,
+    ) -> GraphComparison:
         """Compare with the true graph: class edges, or with `counts` the grounded variables.
 
-        The paper's graph accuracy is `graph.compare(true, counts).accuracy`.
+        The paper's graph accuracy is `graph.compare(true, counts).accuracy`. With `testable` (see
+        `EdgeIndex.testable`) class edges that cannot occur are left out.
         """
         if self.schema != true.schema:
             raise GraphError(
@@ -146,6 +152,8 @@ class ClassGraph:
             )
         if counts is not None:
             return compare_masks(self.ground(counts).matrix, true.ground(counts).matrix)
+        if testable is not None:
+            return compare_masks(self.mask[testable], true.mask[testable])
         return compare_masks(self.mask, true.mask)
 
     def ground(self, counts: Mapping[str, int]) -> VariableGraph:

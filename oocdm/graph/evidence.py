@@ -73,6 +73,24 @@ class Evidence:
         """Which edges the data decided, one way or the other."""
         return np.isin(self.decision, ["yes", "no"])
 
+    def roc_auc(self, true: ClassGraph, counts: Mapping[str, int] | None = None) -> float:
+        """How well scores rank true edges above absent ones, from 0 to 1; 0.5 is chance.
+
+        Over the class edges that have a score or, with `counts`, over the grounded variables,
+        each with the score of its class edge. NaN if there are only true or only absent ones.
+        """
+        if true.schema != self.schema:
+            difference = self.schema.difference(true.schema)
+            raise GraphError(
+                f"roc_auc: expected a graph of the same schema. It differs: {difference}."
+            )
+        weight = np.ones(len(self.score)) if counts is None else _multiplicity(self.schema, counts)
+        chosen = ~np.isnan(self.score) & (weight > 0)
+        score, is_true, weight = self.score[chosen], true.mask[chosen], weight[chosen]
+        above = (score[:, None] > score) + 0.5 * (score[:, None] == score)
+        pairs = np.outer(weight * is_true, weight * ~is_true)
+        return float((above * pairs).sum() / pairs.sum()) if pairs.sum() else float("nan")
+
     def rows(self) -> list[dict[str, Any]]:
         """One JSON-ready row for each possible edge; None where there is no number."""
         columns = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
@@ -98,6 +116,18 @@ class Evidence:
             return Evidence(schema, **numbers, decision=decision)
         except KeyError as error:
             raise GraphError(f"Evidence: a row lacks {error}.") from None
+
+
+def _multiplicity(schema: Schema, counts: Mapping[str, int]) -> np.ndarray:
+    """How many pairs of variables each class edge stands for."""
+    return np.array(
+        [
+            counts[e.target_class]
+            * (1 if e.is_local else counts[e.source_class] - (e.source_class == e.target_class))
+            for e in EdgeIndex.of(schema).edges
+        ],
+        dtype=float,
+    )
 
 
 def _plain(value: Any) -> float | str | None:

@@ -166,7 +166,8 @@ def cells_table(cells: Iterable[Mapping[str, Any]]) -> Table:
     names = ("graph_accuracy", "aill_train", "aill_id", "aill_ood", "seconds")
     rows = [
         (
-            *(str(cell[name]) for name in ("env", "method", "seed")),
+            cell["env"] + (" (paper)" if cell.get("variant") == "paper" else ""),
+            *(str(cell[name]) for name in ("method", "seed")),
             *(_number(cell[name], ".4f" if name == "graph_accuracy" else ".2f") for name in names),
         )
         for cell in cells

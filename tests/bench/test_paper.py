@@ -7,6 +7,7 @@ import pytest
 
 from oocdm.bench import cells, paper
 from oocdm.errors import OocdmError
+from oocdm.methods import Schedule
 
 
 @pytest.fixture
@@ -44,6 +45,24 @@ def test_a_finished_cell_is_read_instead_of_run_again(small_cell, tmp_path):
     again = paper.run_paper(*arguments)
     assert again["cells"] == [marked]
     assert first["cells"] != again["cells"]
+
+
+def test_the_table_of_graphs_runs_its_cells(small_cell, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        paper, "GRAPHS", [(["block2"], "released", [0]), (["block2"], "paper", [0])]
+    )
+    short = Schedule(iterations=1, steps_per_iteration=1, polish_steps=1)
+    fit = paper.fit
+    monkeypatch.setattr(
+        paper, "fit", lambda *args, **options: fit(*args, **{**options, "schedule": short})
+    )
+    found = paper.run_graphs(tmp_path)
+    assert [cell["variant"] for cell in found["cells"]] == ["released", "paper"]
+    assert found["cells"][1]["command"].endswith("--seeds 0 --variant paper")
+    assert set(found["summary"]) == {"block2 oocdm default", "block2 oocdm default paper"}
+    for cell in found["cells"]:
+        assert 0 <= cell["roc_auc"] <= 1
+        assert set(cell["open_class_edges"]).isdisjoint(["Total.s1 <- Total[*].s1"])
 
 
 def test_noise_is_on_training_data_only():

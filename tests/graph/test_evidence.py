@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oocdm.errors import GraphError
-from oocdm.graph import Evidence
+from oocdm.graph import ClassGraph, Evidence
 from oocdm.schema import ObjectClass, Real, Schema
 
 
@@ -66,3 +66,31 @@ def test_wrong_columns_are_refused() -> None:
     del rows[1]["low"]
     with pytest.raises(GraphError, match="a row lacks 'low'"):
         Evidence.from_rows(SCHEMA, rows)
+
+
+def test_roc_auc_is_the_share_of_pairs_in_the_right_order() -> None:
+    true = ClassGraph(SCHEMA, np.array([True, False, False, True]))
+    # Scores 1.0 and 0.2 of true edges, 0.001 of an absent one; the third has none.
+    assert some().roc_auc(true) == 1.0
+    other = ClassGraph(SCHEMA, np.array([False, True, False, True]))
+    assert some().roc_auc(other) == 0.0  # 0.001 and 0.2 are both below 1.0
+    mixed = ClassGraph(SCHEMA, np.array([True, True, False, False]))
+    assert some().roc_auc(mixed) == 0.5  # 1.0 is above 0.2, 0.001 is not
+    assert np.isnan(some().roc_auc(ClassGraph.full(SCHEMA)))
+
+
+def test_roc_auc_of_variables_counts_pairs_of_objects() -> None:
+    """With three balls a local edge stands for 3 variables, one from others for 6."""
+    mixed = ClassGraph(SCHEMA, np.array([True, False, False, True]))
+    scores = dataclasses.replace(some(), score=np.array([0.1, 0.2, np.nan, 0.3]))
+    # True: 3 variables at 0.1, 6 at 0.3; absent: 3 at 0.2.
+    assert scores.roc_auc(mixed, {"Ball": 3}) == pytest.approx(6 / 9)
+    assert scores.roc_auc(mixed) == pytest.approx(1 / 2)
+
+
+def test_roc_auc_of_another_schema() -> None:
+    class Cube(ObjectClass):
+        x = Real()
+
+    with pytest.raises(GraphError, match="roc_auc: expected a graph of the same schema"):
+        some().roc_auc(ClassGraph.full(Schema(Cube)))
