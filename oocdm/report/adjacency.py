@@ -176,6 +176,8 @@ def _draw_panel(
             _write_cell(axes, x, y, evidence, position, is_in, "white" if shade > 0.5 else "black")
         elif is_in or is_tested[position]:
             _draw_cell(axes, x, y, EDGE if is_in else NO_EDGE)
+            if evidence is not None and evidence.decision[position] == "required":
+                axes.text(x + 0.5, y + 0.53, "given", color="white", size=5.5, **_CENTRED)
 
 
 def _write_cell(
