@@ -5,7 +5,7 @@ from oocdm.discovery import Priors
 from oocdm.envs import list_envs, make
 from oocdm.errors import DataError, GraphError, ModelError, OocdmError, PlanError, SchemaError
 from oocdm.graph import ClassGraph, Edge, Evidence, VariableGraph
-from oocdm.inference import Evaluation, evaluate
+from oocdm.inference import Evaluation, Finding, check_assumptions, evaluate
 from oocdm.methods import Oocdm, Oofull, Schedule
 from oocdm.models.options import ModelOptions
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
@@ -24,6 +24,7 @@ __all__ = [
     "Edge",
     "Evaluation",
     "Evidence",
+    "Finding",
     "FitResult",
     "GraphError",
     "Integer",
@@ -44,6 +45,7 @@ __all__ = [
     "Task",
     "Transitions",
     "VariableGraph",
+    "check_assumptions",
     "collect",
     "discover",
     "evaluate",

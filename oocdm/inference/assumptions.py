@@ -16,13 +16,21 @@ from oocdm.errors import DataError
 from oocdm.inference.evaluate import Fitted
 from oocdm.models.prediction import FieldDistribution, NormalField
 from oocdm.models.scales import as_numbers
-from oocdm.schema import Categorical, Field
+from oocdm.schema import Boolean, Categorical, Field
 
 MIN_EPISODES = 8  # fewer say too little about how an effect varies from episode to episode
 MIN_SIZE = 0.05  # correlations and shares below it do no harm, however significant
 FALSE_DISCOVERY_RATE = 0.05  # among the findings of a kind
 LARGEST = 5.0  # residuals are cut off here, so that single surprises do not dominate
 RIDGE = 1e-3  # keeps regressions on fields that are nearly proportional to each other stable
+
+BEYOND = "move {how} beyond what the graph explains (correlation {size:.2f}): "
+WITHIN_STEP = "one may cause the other within a step, or both share a cause that was not logged."
+NOT_LOGGED = "something that acts on them is not logged, or they act on each other within a step."
+HISTORY = (
+    "{a} still depends on what was two steps ago (explains {percent:.0f} % of what is left): log "
+    "a longer history, e.g. add the previous value as a field."
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,7 @@ class Finding:
 
     `kind` is "within step", "history" or "common cause", `what` names the fields involved, `size`
     is a correlation or, for "history", a share of variance, and `p_value` that of no effect at all.
+    Of a choice among more than two values, it is its most common value that correlates.
 
     >>> print(Finding("history", ("Ball.x",), 0.12, 1e-6, "Ball.x depends on its past."))
     Ball.x depends on its past.
@@ -63,25 +72,13 @@ def check_assumptions(result: Fitted, data: Dataset, batch_size: int = 4096) -> 
     standard deviation do not count, and residuals beyond five of them count as five.
 
     >>> from types import SimpleNamespace
-    >>> import pandas as pd
-    >>> from oocdm.graph import ClassGraph
-    >>> from oocdm.models.fast import FastModel
-    >>> from oocdm.models.features import Featuriser
-    >>> from oocdm.models.options import ModelOptions
-    >>> from oocdm.schema import ObjectClass, Real, Schema
-    >>> class Ball(ObjectClass):
-    ...     x = Real()
-    ...     y = Real()
-    >>> schema, noise = Schema(Ball), np.random.default_rng(0).normal(size=(2, 400))
-    >>> log = pd.DataFrame({"episode": np.repeat(range(20), 20), "step": np.tile(range(20), 20),
-    ...                     "object": 0, "x": noise[0], "y": noise[0] + noise[1]})
-    >>> data = Dataset.from_frames({"Ball": log}, schema)
-    >>> model = FastModel(schema, ModelOptions(), Featuriser.measure(data.transitions()))
-    >>> result = SimpleNamespace(model=model, graph=ClassGraph.empty(schema))  # or that of `fit`
-    >>> for finding in check_assumptions(result, data):
-    ...     print(finding)
-    Ball.x and Ball.y move together beyond what the graph explains (correlation 0.6...): one may \
-cause the other within a step, or both share a cause that was not logged.
+    >>> from oocdm.data import collect
+    >>> from oocdm.envs.block import BlockWorld
+    >>> data = collect(BlockWorld(num_blocks=2), steps=40, seed=0)
+    >>> check_assumptions(SimpleNamespace(model=SimpleNamespace(schema=data.schema)), data)
+    Traceback (most recent call last):
+    ...
+    oocdm.errors.DataError: check_assumptions: expected at least 8 episodes with transitions, ...
     """
     data.check_schema(result.model.schema, "the model")
     ids, episode = np.unique(data.episode_of, return_inverse=True)
@@ -90,129 +87,20 @@ cause the other within a step, or both share a cause that was not logged.
             f"check_assumptions: expected at least {MIN_EPISODES} episodes with transitions, got "
             f"{len(ids)}. Effects are judged by how they vary between episodes; log more of them."
         )
+
+    def size(finding: Finding) -> float:
+        return abs(finding.size)
+
     residuals = _residuals(result, data, batch_size)
     findings: dict[tuple[str, tuple[str, ...]], Finding] = {}
     for check in (_within_step, _history, _common_causes):
-        tested = list(check(residuals, episode, data))
-        adjusted = false_discovery_control([f.p_value for f in tested]) if tested else []
-        for finding, p in zip(tested, adjusted, strict=True):
-            key = (finding.kind, finding.what)  # of a vector's components, the largest counts
-            if p <= FALSE_DISCOVERY_RATE and abs(finding.size) >= MIN_SIZE:
-                findings[key] = max(findings.get(key, finding), finding, key=_abs_size)
-    return sorted(findings.values(), key=_abs_size, reverse=True)
-
-
-def _abs_size(finding: Finding) -> float:
-    return abs(finding.size)
-
-
-# -------------------------------------------------------------------- the three checks
-
-
-def _within_step(
-    residuals: list[_Residual], episode: np.ndarray, data: Dataset
-) -> Iterator[Finding]:
-    """Two fields of the same object."""
-    for a, b in combinations(residuals, 2):
-        if a.class_name != b.class_name or a.name == b.name:
-            continue
-        found = _judge((a.value * b.value).sum(1), (a.known & b.known).sum(1), episode)
-        if found is not None:
-            text = (
-                f"{_move(a, b, found[0])} (correlation {found[0]:.2f}): one may cause the other "
-                "within a step, or both share a cause that was not logged."
-            )
-            yield Finding("within step", (a.name, b.name), *found, text)
-
-
-def _history(residuals: list[_Residual], episode: np.ndarray, data: Dataset) -> Iterator[Finding]:
-    """A field and the fields of its object two steps earlier, given those one step earlier.
-
-    Without the latter, a speed that was not logged would stay unseen: it is the difference of
-    two positions, and hardly correlated with either. And what a model has missed of the current
-    state would be taken for a memory.
-    """
-    second = np.flatnonzero(np.isin(data.starts - 1, data.starts))  # those with a step before
-    columns: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
-    for r in residuals:
-        if r.class_name not in columns:
-            now, is_complete = _columns(data, r.class_name, data.starts[second])
-            before, was_complete = _columns(data, r.class_name, data.starts[second] - 1)
-            columns[r.class_name] = now, now - before, is_complete & was_complete
-        now, change, known = columns[r.class_name]
-        known = known & r.known[second]
-        if not known.any():
-            continue
-        y, steps = r.value[second][known], np.nonzero(known)[0]
-        group = np.unique(episode[second][steps], return_inverse=True)[1]
-        one, two = _scaled(now[known]), _scaled(change[known])
-        ones = np.ones((len(y), 1))
-        errors = _held_out_errors(np.hstack([ones, one]), y, group % 2)
-        fewer = _held_out_errors(np.hstack([ones, one, two]), y, group % 2)
-        found = _judge(errors**2 - fewer**2, np.ones(len(y)), group, is_one_sided=True)
-        if found is not None:
-            text = (
-                f"{r.name} still depends on what was two steps ago (explains {found[0]:.0%} of "
-                "what is left): log a longer history, e.g. add the previous value as a field."
-            )
-            yield Finding("history", (r.name,), *found, text.replace("%", " %"))
-
-
-def _common_causes(
-    residuals: list[_Residual], episode: np.ndarray, data: Dataset
-) -> Iterator[Finding]:
-    """The same field of different objects of a class; fields of two classes."""
-    for r in residuals:
-        num = r.known.sum(1)
-        pairs = (r.value.sum(1) ** 2 - (r.value**2).sum(1)) / 2
-        found = _judge(pairs, num * (num - 1) / 2, episode)
-        if found is not None:
-            how = "together" if found[0] > 0 else "apart"
-            text = (
-                f"Objects of class {r.class_name} are pushed {how} in {r.field_name} (correlation "
-                f"{found[0]:.2f} between objects): something that acts on all of them is not "
-                "logged, or they act on each other within a step."
-            )
-            yield Finding("common cause", (r.name,), *found, text)
-    for a, b in combinations(residuals, 2):
-        if a.class_name == b.class_name:
-            continue
-        known = a.known.any(1) & b.known.any(1)
-        product = _to_unit(a.mean(), known) * _to_unit(b.mean(), known)
-        found = _judge(product, known, episode)
-        if found is not None:
-            text = (
-                f"{_move(a, b, found[0])} (correlation {found[0]:.2f} between classes): something "
-                "that acts on both is not logged, or one acts on the other within a step."
-            )
-            yield Finding("common cause", (a.name, b.name), *found, text)
-
-
-def _move(a: _Residual, b: _Residual, size: float) -> str:
-    how = "together" if size > 0 else "against each other"
-    return f"{a.name} and {b.name} move {how} beyond what the graph explains"
-
-
-def _judge(
-    amount: np.ndarray, count: np.ndarray, episode: np.ndarray, is_one_sided: bool = False
-) -> tuple[float, float] | None:
-    """Size (sum of amounts over sum of counts) and p-value of none; None if data are too few.
-
-    A t-test of the sums over episodes, since the steps of one episode are alike.
-    """
-    counts = np.bincount(episode, count)
-    sums = np.bincount(episode, amount)[counts > 0]
-    if len(sums) < MIN_EPISODES:
-        return None
-    error = sums.std(ddof=1) / np.sqrt(len(sums))
-    if error == 0:
-        return None  # nothing varies: there is no residual at all
-    z = sums.mean() / error
-    p = t.sf(z, len(sums) - 1) if is_one_sided else 2 * t.sf(abs(z), len(sums) - 1)
-    return float(np.clip(sums.sum() / counts.sum(), -1, 1)), float(p)
-
-
-# -------------------------------------------------------------------- residuals
+        tested = [f for f in check(residuals, episode, data) if f is not None]
+        p_values = [f.p_value for f in tested] or [1.0]  # some p-value is expected
+        for finding, p in zip(tested, false_discovery_control(p_values), strict=False):
+            if p <= FALSE_DISCOVERY_RATE and size(finding) >= MIN_SIZE:
+                key = (finding.kind, finding.what)  # of a vector's components, the largest counts
+                findings[key] = max(findings.get(key, finding), finding, key=size)
+    return sorted(findings.values(), key=size, reverse=True)
 
 
 @dataclass(frozen=True)
@@ -220,17 +108,83 @@ class _Residual:
     """One component of a target: values (transition, object), 0 where they are not known."""
 
     class_name: str
-    field_name: str
+    name: str
     value: np.ndarray
     known: np.ndarray
 
-    @property
-    def name(self) -> str:
-        return f"{self.class_name}.{self.field_name}"
 
-    def mean(self) -> np.ndarray:
-        """Over the objects of a step, times the root of their number: alike for all numbers."""
-        return self.value.sum(1) / np.sqrt(np.maximum(self.known.sum(1), 1))
+Checks = Iterator[Finding | None]
+
+
+def _within_step(residuals: list[_Residual], episode: np.ndarray, data: Dataset) -> Checks:
+    """Two fields of the same object."""
+    text = "{a} and {b} " + BEYOND + WITHIN_STEP
+    for a, b in combinations(residuals, 2):
+        if a.class_name == b.class_name and a.name != b.name:
+            product, count = (a.value * b.value).sum(1), (a.known & b.known).sum(1)
+            yield _judge("within step", (a.name, b.name), product, count, episode, text)
+
+
+def _history(residuals: list[_Residual], episode: np.ndarray, data: Dataset) -> Checks:
+    """A field and the step before the current one, given the current one.
+
+    Not given it, a speed that was not logged would stay unseen: it is the difference of two
+    positions, and hardly correlated with either. And what a model has missed of the current
+    state would be taken for a memory.
+    """
+    second = np.flatnonzero(np.isin(data.starts - 1, data.starts))  # those with a step before
+    columns = {
+        c: (*_columns(data, c, data.starts[second]), *_columns(data, c, data.starts[second] - 1))
+        for c in data.schema.classes
+    }
+    for r in residuals:
+        now, is_known, before, was_known = columns[r.class_name]
+        known = is_known & was_known & r.known[second]
+        if known.any():
+            ids, group = np.unique(episode[second][np.nonzero(known)[0]], return_inverse=True)
+            one, y = _scaled(now[known]), r.value[second][known]
+            two = np.hstack([one, _scaled((now - before)[known])])
+            gain = _squared_errors(one, y, group % 2) - _squared_errors(two, y, group % 2)
+            yield _judge("history", (r.name,), gain, np.ones(len(y)), ids[group], HISTORY)
+
+
+def _common_causes(residuals: list[_Residual], episode: np.ndarray, data: Dataset) -> Checks:
+    """The same field of different objects of a class; fields of two classes."""
+    text = "{a} of different objects " + BEYOND + NOT_LOGGED
+    for r in residuals:
+        num = r.known.sum(1)
+        products = r.value.sum(1) ** 2 - (r.value**2).sum(1)
+        yield _judge("common cause", (r.name,), products, num * (num - 1), episode, text)
+    text = "{a} and {b} of different classes " + BEYOND + NOT_LOGGED
+    for a, b in combinations(residuals, 2):
+        if a.class_name != b.class_name:
+            known: np.ndarray = np.asarray(a.known.any(1) & b.known.any(1))
+            # Means over objects, times the root of their number: alike for all numbers.
+            means = [r.value.sum(1) / np.sqrt(r.known.sum(1).clip(1)) for r in (a, b)]
+            product = _to_unit(means[0], known) * _to_unit(means[1], known)
+            yield _judge("common cause", (a.name, b.name), product, known, episode, text)
+
+
+def _judge(
+    kind: str,
+    what: tuple[str, ...],
+    amount: np.ndarray,
+    count: np.ndarray,
+    episode: np.ndarray,
+    text: str,
+) -> Finding | None:
+    """A t-test of sums over episodes, since the steps of one are alike; None if too few."""
+    counts = np.bincount(episode, count)
+    sums = np.bincount(episode, amount)[counts > 0]
+    if len(sums) < MIN_EPISODES or not np.ptp(sums):
+        return None
+    z = sums.mean() / (sums.std(ddof=1) / np.sqrt(len(sums)))
+    # Columns that do not help make held-out predictions worse: only a gain says something.
+    p = t.sf(z, len(sums) - 1) if kind == "history" else 2 * t.sf(abs(z), len(sums) - 1)
+    size = float(np.clip(sums.sum() / counts.sum(), -1, 1))
+    how = "together" if size > 0 else "against each other"
+    text = text.format(a=what[0], b=what[-1], how=how, size=size, percent=100 * size)
+    return Finding(kind, what, size, float(p), text)
 
 
 @torch.no_grad()
@@ -252,7 +206,7 @@ def _residuals(result: Fitted, data: Dataset, batch_size: int) -> list[_Residual
             z = _standardise(predictions[c, v], transitions.after[c, v], common[c, v])
             part[rows] = z.clamp(-LARGEST, LARGEST).cpu().numpy()
     return [
-        _Residual(c, v, _to_unit(part[..., i], known[c, v]), known[c, v])
+        _Residual(c, f"{c}.{v}", _to_unit(part[..., i], known[c, v]), known[c, v])
         for (c, v), part in parts.items()
         for i in range(part.shape[-1])
     ]
@@ -264,18 +218,21 @@ def _standardise(distribution: FieldDistribution, value: Tensor, common: Tensor)
     numbers = as_numbers(field, value, torch.float64)
     if isinstance(distribution, NormalField):
         mean, sigma = distribution.mean.double(), distribution.sigma.double()
-        return (numbers - mean.view_as(numbers)) / sigma.view_as(numbers)
-    code = value.view(numbers.shape).long() - int(field.low or 0)
+        return (numbers - mean.reshape(numbers.shape)) / sigma.reshape(numbers.shape)
+    code = value.reshape(numbers.shape).long() - int(field.low or 0)
     common = common.to(code.device).expand(code.shape)
-    table = distribution.log_probabilities.double().view(*code.shape, -1)
+    table = distribution.log_probabilities.double().reshape(*code.shape, -1)
     p = table.gather(-1, common.unsqueeze(-1)).squeeze(-1).exp()
     return ((code == common).double() - p) / (p * (1 - p)).sqrt()
 
 
 def _most_common(field: Field, values: np.ndarray) -> Tensor:
-    """The most common value of each component, counted from the lowest; 0 for normals."""
-    if field.likelihood == "normal":
-        return torch.zeros(field.size, dtype=torch.long)
+    """The most common value of each component, counted from the lowest.
+
+    Of booleans it is true, so that signs mean something; normals do without.
+    """
+    if field.likelihood == "normal" or isinstance(field, Boolean):
+        return torch.ones(field.size, dtype=torch.long)
     codes = values.reshape(-1, field.size) - int(field.low or 0)
     counts = [np.bincount(column, minlength=field.num_values or 1) for column in codes.T]
     return torch.as_tensor(np.argmax(counts, axis=1))
@@ -287,42 +244,37 @@ def _to_unit(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     A smaller spread stays: where a model predicts better than it claims, patterns in what is
     left are likely its own.
     """
-    if not known.any():
-        return np.zeros(values.shape)
-    chosen = values[known]
+    chosen = values[known] if known.any() else np.zeros(1)
     return np.where(known, (values - chosen.mean()) / max(chosen.std(), 1.0), 0.0)
-
-
-# -------------------------------------------------------------------- regression
 
 
 def _columns(data: Dataset, c: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All fields of a class as numbers (row, object, column), and where all of them are known."""
     known = data.present[c][rows]
-    columns = []
+    columns = [np.ones((*known.shape, 0))]
     for f, field in data.schema.fields(c).items():
-        if data.observed[c][f].any():
+        if data.observed[c][f].any():  # a field that is never known would leave nothing
             values = data.values[c][f][rows]
             known = known & data.observed[c][f][rows]
-            is_choice = isinstance(field, Categorical)
-            numbers = np.eye(field.num_values or 1)[values] if is_choice else values.astype(float)
-            columns.append(numbers.reshape(*known.shape, -1))
+            if isinstance(field, Categorical):
+                values = np.eye(field.num_values)[values]
+            columns.append(values.reshape(*known.shape, -1).astype(float))
     return np.concatenate(columns, axis=2), known
 
 
 def _scaled(columns: np.ndarray) -> np.ndarray:
     """Columns with mean 0 and spread 1, those that never vary left out."""
-    spread = columns.std(0)
-    varies = spread > 1e-6 * np.abs(columns).max(0)
-    return (columns[:, varies] - columns[:, varies].mean(0)) / spread[varies]
+    columns = columns[:, np.ptp(columns, axis=0) > 0]
+    return (columns - columns.mean(0)) / columns.std(0)
 
 
-def _held_out_errors(x: np.ndarray, y: np.ndarray, half: np.ndarray) -> np.ndarray:
-    """Errors of linear predictions, each half by a regression on the other."""
+def _squared_errors(x: np.ndarray, y: np.ndarray, half: np.ndarray) -> np.ndarray:
+    """Of linear predictions, each half by a regression on the other."""
+    x = np.hstack([x, np.ones((len(x), 1))])
     errors = np.empty(len(y))
     for side in (0, 1):
-        fit, judge = half != side, half == side
-        penalty = RIDGE * max(fit.sum(), 1) * np.eye(x.shape[1])
+        fit, judged = half != side, half == side
+        penalty = RIDGE * len(y) * np.eye(x.shape[1])
         weights = np.linalg.solve(x[fit].T @ x[fit] + penalty, x[fit].T @ y[fit])
-        errors[judge] = y[judge] - x[judge] @ weights
-    return errors
+        errors[judged] = y[judged] - x[judged] @ weights
+    return errors**2
