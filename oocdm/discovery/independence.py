@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.stats import false_discovery_control
 
 from oocdm.data import Dataset
 from oocdm.discovery.independence_samples import MergedSamples, fixed_slots
@@ -76,22 +77,8 @@ def discover_by_tests(
             progress(done, len(positions))
     told = ~np.isnan(p_value)
     decision = np.where(testable, "undecided", "untestable")
-    decision[told] = np.where(benjamini_hochberg(p_value[told], alpha), "yes", "no")
+    if told.any():
+        is_found = false_discovery_control(p_value[told]) <= alpha
+        decision[told] = np.where(is_found, "yes", "no")
     nothing = np.full(len(index), np.nan)
     return Evidence(data.schema, score, nothing, nothing, p_value, nothing, decision)
-
-
-def benjamini_hochberg(p_values: np.ndarray, alpha: float) -> np.ndarray:
-    """Which hypotheses to reject so that a share of at most `alpha` is expected to be true.
-
-    >>> benjamini_hochberg(np.array([0.5, 0.04, 0.01, 0.03]), 0.05)
-    array([False, False,  True, False])
-    >>> benjamini_hochberg(np.array([0.5, 0.035, 0.01, 0.03]), 0.05).tolist()
-    [False, True, True, True]
-    """
-    order = np.argsort(p_values, kind="stable")
-    ranks = np.arange(1, len(p_values) + 1)
-    passed = np.flatnonzero(p_values[order] <= alpha * ranks / len(p_values))
-    rejected = np.zeros(len(p_values), dtype=bool)
-    rejected[order[: passed.max(initial=-1) + 1]] = True
-    return rejected

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import oocdm
 from oocdm.data import Dataset
 from oocdm.discovery import independence_tests as tests_module
-from oocdm.discovery.independence import benjamini_hochberg, discover_by_tests
+from oocdm.discovery.independence import discover_by_tests
 from oocdm.discovery.independence_samples import MergedSamples, Question
 from oocdm.discovery.independence_tests import (
     TESTS,
@@ -167,15 +167,6 @@ def test_decisions_scores_and_number_of_samples() -> None:
     more = Scripted(answers)
     discover_by_tests(data, more, max_samples=100)
     assert more.seen == [20] * 4
-
-
-@given(st.lists(st.floats(0, 1), max_size=20), st.floats(0.01, 0.5))
-def test_benjamini_hochberg_takes_the_largest_rank_that_passes(
-    p_values: list[float], alpha: float
-) -> None:
-    rejected = benjamini_hochberg(np.array(p_values), alpha)
-    passing = [p for p in p_values if p <= alpha * sum(q <= p for q in p_values) / len(p_values)]
-    np.testing.assert_array_equal(rejected, np.array(p_values) <= max(passing, default=-1.0))
 
 
 # ---------------------------------------------------------------- merged samples
