@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import time
 from types import SimpleNamespace
 
@@ -8,11 +7,7 @@ import numpy as np
 import pytest
 
 from oocdm.data import collect
-from oocdm.errors import DataError
-
-
-def fails(message):
-    return pytest.raises(DataError, match=f"^{re.escape(message)}")
+from tests.data.mistakes import fails
 
 
 @pytest.mark.parametrize("steps", [1, 3, 8, 9, 100, 400])

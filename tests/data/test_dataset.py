@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from oocdm.data import Dataset, collect
 from oocdm.errors import DataError
 from oocdm.schema import ObjectClass, Real, Schema
+from tests.data.mistakes import fails
 
 
 class Ball(ObjectClass):
@@ -51,10 +51,6 @@ def edited(data, field, where, value):
     values = {"Ball": {f: v.copy() for f, v in data.values["Ball"].items()}}
     values["Ball"][field][where] = value
     return dataclasses.replace(data, values=values)
-
-
-def fails(message):
-    return pytest.raises(DataError, match=f"^{re.escape(message)}")
 
 
 def test_sizes_and_repr():

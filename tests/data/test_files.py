@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 
 import numpy as np
@@ -14,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from oocdm.data import Dataset, collect, load_dataset
-from oocdm.errors import DataError
 from oocdm.schema import Integer, ObjectClass, Real, Schema
+from tests.data.mistakes import fails
 
 
 class Dot(ObjectClass):
@@ -23,10 +22,6 @@ class Dot(ObjectClass):
     p = Real(shape=(2,))
     n = Integer()
     a = Real(action=True)
-
-
-def fails(message):
-    return pytest.raises(DataError, match=f"^{re.escape(message)}")
 
 
 def assert_same(first, second):

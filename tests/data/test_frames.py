@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import time
 
 import numpy as np
@@ -9,16 +8,12 @@ import pyarrow as pa
 import pytest
 
 from oocdm.data import Dataset
-from oocdm.errors import DataError
 from oocdm.schema import Categorical, Integer, ObjectClass, Real, Schema
+from tests.data.mistakes import fails
 
 
 class Dot(ObjectClass):
     v = Real()
-
-
-def fails(message):
-    return pytest.raises(DataError, match=f"^{re.escape(message)}")
 
 
 def dots(column, field=None):

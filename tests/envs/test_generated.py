@@ -13,7 +13,8 @@ from gymnasium.utils.env_checker import check_env
 import oocdm
 from oocdm.data.world import Arrays, WorldState
 from oocdm.envs import generated
-from oocdm.envs.generated import CategoryMechanism, GeneratedWorld, RealMechanism
+from oocdm.envs.generated import GeneratedWorld
+from oocdm.envs.mechanisms import CategoryMechanism, RealMechanism
 from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph, Edge
 
