@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from oocdm.bench.cells import Experiment, experiment
 from oocdm.bench.machine import describe_machine
+from oocdm.bench.results import recall
 from oocdm.data import Dataset, collect
 from oocdm.inference import evaluate
 from oocdm.training import FitResult, Progress, fit
-from oocdm.training.run import write_json
 
 TEST_STEPS = 100_000
 VARIANT = "released"  # the paper's tables were probably made with these numbers
@@ -52,16 +52,10 @@ def run_paper(
         for method in methods:
             for seed in seeds:
                 name = f"{env}-{method}-{preset}-{variant}-seed{seed}"
-                path = None if results_folder is None else Path(results_folder) / f"{name}.json"
-                if path is not None and path.is_file():
-                    cells.append(json.loads(path.read_text()))
-                    continue
-                cell = _run_cell(
-                    env, chosen, method, seed, preset, variant, minutes, name, progress
+                measure = partial(
+                    _run_cell, env, chosen, method, seed, preset, variant, minutes, name, progress
                 )
-                if path is not None:
-                    write_json(path, cell)
-                cells.append(cell)
+                cells.append(recall(results_folder, name, measure))
     return {"cells": cells, "summary": _summarise(cells)}
 
 

@@ -12,7 +12,14 @@ from typing import Any
 
 from oocdm.bench.calibration import summarise_all
 from oocdm.report.calibration import save_calibration
-from oocdm.report.terminal import calibration_cells
+from oocdm.report.samples import save_samples
+from oocdm.report.terminal import (
+    DECISIONS,
+    calibration_cells,
+    decisions_cells,
+    samples_cells,
+    samples_header,
+)
 
 # What the paper reports for OOCDM: mean over five seeds (graph accuracy in percent, AILL).
 PAPER = {
@@ -33,10 +40,21 @@ def main(root: Path = Path()) -> None:
         speed = json.loads((results / "speed.json").read_text())
         text = _put(text, "speed", speed_table(speed))
         text = _put(text, "growth", growth_table(speed))
+    if decided := [
+        json.loads(p.read_text()) for p in sorted((results / "decisions").glob("*.json"))
+    ]:
+        text = _put(text, "decisions", _markdown(DECISIONS, map(decisions_cells, decided)))
     if worlds := [json.loads(p.read_text()) for p in (results / "calibration").glob("*.json")]:
         summary = summarise_all(worlds)
         text = _put(text, "calibration", calibration_table(summary))
         save_calibration(page.parent / "calibration.png", summary)
+    fits = [json.loads(p.read_text()) for p in (results / "samples").glob("*.json")]
+    if fits:
+        fits.sort(key=lambda fit: (fit["env"], fit["transitions"], fit["seed"]))
+        text = _put(
+            text, "samples", _markdown(samples_header(fits), [samples_cells(fit) for fit in fits])
+        )
+        save_samples(page.parent / "samples.png", fits)
     page.write_text(text)
 
 

@@ -15,7 +15,7 @@ from oocdm.cli.output import verb
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 benchmarks = typer.Typer(
-    no_args_is_help=True, help="Measure: the paper's tables, speed, calibration."
+    no_args_is_help=True, help="Measure: the paper's tables, speed, calibration, need of data."
 )
 
 
@@ -33,6 +33,8 @@ _add(app, "eval", runs.evaluate, "oocdm eval runs/block5 --data data/other")
 _add(benchmarks, "paper", bench.paper, "oocdm bench paper --env block5 --seeds 0-2 --json")
 _add(benchmarks, "speed", bench.speed, "oocdm bench speed --env block5 --json")
 _add(benchmarks, "calibration", bench.calibration, "oocdm bench calibration --worlds 20 -o results")
+_add(benchmarks, "samples", bench.samples, "oocdm bench samples --env block5 -o results")
+_add(benchmarks, "decisions", bench.decisions, "oocdm bench decisions --env block10 -o results")
 app.add_typer(benchmarks, name="bench")
 
 

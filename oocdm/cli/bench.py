@@ -93,7 +93,8 @@ def speed(
 
 
 def calibration(
-    worlds: Annotated[int, typer.Option(min=1, help="Generated worlds 0, 1, ... to fit.")] = 200,
+    worlds: Annotated[int, typer.Option(min=1, help="How many generated worlds to fit.")] = 200,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first world.")] = 0,
     threads: Threads = 1,
     output: Results = None,
     as_json: AsJson = False,
@@ -106,9 +107,52 @@ def calibration(
     out = Output(as_json)
     with ProgressBar() as bar:
         answer = run_calibration(
-            worlds, output, lambda done, total: bar.show("Fitting worlds", done, total)
+            worlds,
+            output,
+            lambda done, total: bar.show("Fitting worlds", done, total),
+            first_seed,
         )
     out.say(calibration_table(answer["summary"]))
+    out.finish(answer)
+
+
+def samples(
+    env: Annotated[
+        list[str] | None, typer.Option(help="May be repeated; block5 and mouse if not given.")
+    ] = None,
+    threads: Threads = 1,
+    output: Results = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how many edges are wrong as the number of transitions grows."""
+    from oocdm.bench.samples import run_samples
+    from oocdm.report.terminal import samples_table
+
+    use_threads(threads)
+    out = Output(as_json)
+    with ProgressBar() as bar:
+        answer = run_samples(env, output, bar.show_cell)
+    out.say(samples_table(answer["rows"]))
+    out.finish(answer)
+
+
+def decisions(
+    env: Annotated[
+        list[str] | None, typer.Option(help="May be repeated; block10 and mouse if not given.")
+    ] = None,
+    threads: Threads = 1,
+    output: Results = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure decisions from a trained model against the reference: time and agreement."""
+    from oocdm.bench.decisions import run_decisions
+    from oocdm.report.terminal import decisions_table
+
+    use_threads(threads)
+    out = Output(as_json)
+    with ProgressBar() as bar:
+        answer = run_decisions(env, output, bar.show_cell)
+    out.say(decisions_table(answer["rows"]))
     out.finish(answer)
 
 

@@ -1,7 +1,15 @@
 """How much edges help, how sure that is, and the rules that turn it into a graph."""
 
 from oocdm.discovery.decide import Discovery, Search, discover_around, discover_leave_one_out
-from oocdm.discovery.gains import Gains, Settling, Stopping, part_gains, resolution_of
+from oocdm.discovery.gains import (
+    Gains,
+    Settling,
+    Stopping,
+    Tally,
+    groups_of,
+    part_gains,
+    resolution_of,
+)
 from oocdm.discovery.parts import StructureParts
 from oocdm.discovery.priors import Priors
 from oocdm.discovery.rule import Rule
@@ -15,8 +23,10 @@ __all__ = [
     "Settling",
     "Stopping",
     "StructureParts",
+    "Tally",
     "discover_around",
     "discover_leave_one_out",
+    "groups_of",
     "part_gains",
     "resolution_of",
 ]

@@ -29,8 +29,9 @@ class Discovery:
 
     @property
     def graph(self) -> ClassGraph:
-        """The edges of the structure without those that are still open."""
-        is_in = self.structure[: len(self.evidence.score)] & (self.evidence.decision != "undecided")
+        """The edges of the structure without those that are still open, or there for trial."""
+        is_out = np.isin(self.evidence.decision, ["undecided", "no"])
+        is_in = self.structure[: len(self.evidence.score)] & ~is_out
         return ClassGraph(self.evidence.schema, is_in)
 
 
@@ -93,48 +94,63 @@ def discover_around(
 
     In each pass every target adds its most helpful absent part, or else drops the weaker half
     of its useless ones. Two inputs that can stand in for each other are both useless while both
-    are present; dropping some at a time keeps one of them. Undecided edges stay where they are,
-    so that those of them that act only together go on being learned. Parts that are not free
-    stay as they are.
+    are present; dropping some at a time keeps one of them, and if that was the wrong one, the
+    other adds little, but surely more than nothing: such a part is let in once, so that the two
+    can be compared. Undecided edges stay where they are, so that those of them that act only
+    together go on being learned. Parts that are not free stay as they are.
     """
     parts = StructureParts(model.schema)
     structure, num_edges = start.copy(), parts.num_edges
+    is_tried = np.arange(len(structure)) >= num_edges  # only edges are let in for once
+    gains = search.gains(model, structure, search.free)
     for _ in range(max_passes):
-        gains = search.gains(model, structure, search.free)
         helpful, useless = search.judge(gains, num_edges)
-        if not _improve(structure, gains.mean, helpful, useless, parts, search.free):
+        moves = [
+            _moves(columns, structure, gains, helpful, useless, search.free, is_tried)
+            for columns in parts.columns
+        ]
+        has_moved = np.zeros(len(structure), dtype=bool)
+        for columns, moved in zip(parts.columns, moves, strict=True):
+            is_trial = ~structure[moved] & ~helpful[moved]
+            is_tried[columns] |= is_trial.any()
+            structure[moved] ^= True
+            has_moved[columns] = len(moved) > 0
+        if not has_moved.any():
             break
+        # Targets do not share predictors: those whose parts stayed have the same gains again.
+        again = search.gains(model, structure, search.free & has_moved)
+        gains = gains.replaced(again, has_moved)
+    helpful, _ = search.judge(gains, num_edges)
     testable = search.free[:num_edges]
     found = helpful[:num_edges]
     return Discovery(structure, _evidence(model, gains, search.rule, found, testable, structure))
 
 
-def _improve(
+def _moves(
+    columns: np.ndarray,
     structure: np.ndarray,
-    values: np.ndarray,
+    gains: Gains,
     is_helpful: np.ndarray,
     is_useless: np.ndarray,
-    parts: StructureParts,
     free: np.ndarray,
-) -> bool:
-    """One pass over all targets, in place; whether anything moved."""
-    has_moved = False
-    for columns in parts.columns:
-        columns = columns[free[columns]]
-        absent, present = columns[~structure[columns]], columns[structure[columns]]
-        helpful = absent[is_helpful[absent]]
-        weak = present[is_useless[present]]
-        if len(helpful):
-            structure[helpful[values[helpful].argmax()]] = True
-        elif len(weak):
-            order = weak[np.argsort(values[weak], kind="stable")]
-            structure[order[: (len(order) + 1) // 2]] = False
-        has_moved = has_moved or len(helpful) > 0 or len(weak) > 0
-    return has_moved
+    is_tried: np.ndarray,
+) -> np.ndarray:
+    """The parts of one target to turn in one pass."""
+    columns = columns[free[columns]]
+    values = gains.mean
+    absent, present = columns[~structure[columns]], columns[structure[columns]]
+    helpful = absent[is_helpful[absent]]
+    if len(helpful):
+        return helpful[[values[helpful].argmax()]]
+    weak = present[is_useless[present]]
+    if len(weak):
+        return weak[np.argsort(values[weak], kind="stable")][: (len(weak) + 1) // 2]
+    promising = absent[gains.is_promising[absent] & ~is_tried[absent]]
+    return promising[[values[promising].argmax()]] if len(promising) else promising
 
 
 def _first(gains: Gains, num: int) -> Gains:
-    return Gains(gains.mean[:num], gains.error[:num], gains.groups[:num])
+    return gains.map(lambda values: values[:num])
 
 
 def _evidence(

@@ -21,6 +21,7 @@ from oocdm.models.prepared import Prepared
 CHUNK = 256  # transitions scored at once: few enough to stay in the processor's caches
 MIN_EPISODES = 8  # with fewer, stretches of consecutive transitions take the place of episodes
 NUM_STRETCHES = 20
+PROMISING_ERRORS, PROMISING_NATS = 3.0, 0.005  # what surely is more than nothing
 
 # Told how many of the tested parts are settled, and how many there are.
 Settling = Callable[[int, int], None]
@@ -34,19 +35,37 @@ class Gains:
     error: np.ndarray
     groups: np.ndarray  # that the error of each part was made from
 
+    @property
+    def is_promising(self) -> np.ndarray:
+        """Which parts surely add something, however little."""
+        return self.mean > np.maximum(PROMISING_ERRORS * self.error, PROMISING_NATS)
+
+    def map(self, change: Callable[[np.ndarray], np.ndarray]) -> Gains:
+        """The gains with every array replaced by `change` of it."""
+        return Gains(change(self.mean), change(self.error), change(self.groups))
+
+    def replaced(self, other: Gains, where: np.ndarray) -> Gains:
+        """These gains, with those of another measurement in some places."""
+        return Gains(
+            np.where(where, other.mean, self.mean),
+            np.where(where, other.error, self.error),
+            np.where(where, other.groups, self.groups),
+        )
+
 
 @dataclass(frozen=True)
 class Stopping:
     """When to stop sampling a part: its gain is `errors` standard errors away from `effect`.
 
     Looks are taken whenever the number of transitions has doubled. What happens in one step of
-    a hundred may not have shown itself yet, so nobody is given up before `patience` transitions.
+    two hundred may not have shown itself yet, so no part is given up before `patience`
+    transitions. They must come in random order.
     """
 
     effect: np.ndarray
     errors: float = 4.5
     first_look: int = 512
-    patience: int = 4096
+    patience: int = 1024
 
     def is_clear(self, gains: Gains, seen: int) -> np.ndarray:
         """Which parts need no more transitions."""
@@ -149,7 +168,9 @@ class Tally:
             self.counts = np.concatenate([self.counts, np.zeros((more, self.counts.shape[1]))])
         first, here = np.unique(group, return_inverse=True)
         is_in = (here[None] == np.arange(len(first))[:, None]).astype(float)  # (group, batch)
-        self.sums[np.ix_(first, parts)] += np.einsum("gb,pbt->gpt", is_in, gains)
+        num_parts, batch, num_targets = gains.shape
+        sums = is_in @ gains.swapaxes(0, 1).reshape(batch, num_parts * num_targets)
+        self.sums[np.ix_(first, parts)] += sums.reshape(len(first), num_parts, num_targets)
         self.counts[first] += is_in @ known.cpu().numpy()
 
     def write(

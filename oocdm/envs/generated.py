@@ -79,15 +79,21 @@ class GeneratedWorld(AbstractWorld):
         world_seed: int = 0,
         varying: bool | None = None,
         decoys: bool | None = None,
+        max_classes: int = 2,
+        max_fields: int = 3,
         max_episode_steps: int = 30,
     ) -> None:
         self.world_seed = check_count("world_seed", world_seed)
         self.max_episode_steps = check_count("max_episode_steps", max_episode_steps, low=1)
+        check_count("max_classes", max_classes, low=2)
+        check_count("max_fields", max_fields, low=2)
         coins = np.random.default_rng(self.world_seed).random(2)
         self.varying = bool(coins[0] < 0.4) if varying is None else varying
         self.decoys = bool(coins[1] < 0.6) if decoys is None else decoys
         for attempt in count():
-            design = _Design([self.world_seed, attempt], self.varying, self.decoys)
+            design = _Design(
+                [self.world_seed, attempt], self.varying, self.decoys, max_classes, max_fields
+            )
             if self._is_settled(design):
                 break
         edges = [Edge(*s[:2], *m.own[:2], s.is_local) for m in self.mechanisms for s in m.sources]
@@ -206,8 +212,11 @@ class _Design:
     `sample` holds values of the fields, which thresholds and noise are made to suit.
     """
 
-    def __init__(self, seed: list[int], varying: bool, with_decoy: bool) -> None:
+    def __init__(
+        self, seed: list[int], varying: bool, with_decoy: bool, max_classes: int, max_fields: int
+    ) -> None:
         self.seed, self.rng = seed, np.random.default_rng(seed)
+        self.max_classes, self.max_fields = max_classes, max_fields
         self.schema = self._schema()
         numbers = self.rng.integers(2 if varying else 1, MAX_OBJECTS + 1, size=3).tolist()
         self.max_objects = dict(zip(self.schema.classes, numbers, strict=False))
@@ -246,12 +255,12 @@ class _Design:
     def _schema(self) -> Schema:
         """Classes A, B and maybe C; real fields are called x, categories k, actions a."""
         rng = self.rng
-        names = "ABC"[: rng.integers(2, 4)]
+        names = "ABC"[: rng.integers(2, self.max_classes + 1)]
         actor = rng.choice(list(names))  # has an action in any case, others may have one
         classes = []
         for name in names:
             acts = name == actor or rng.random() < 0.6
-            is_real = rng.random(rng.integers(2, 5)) < 0.7
+            is_real = rng.random(rng.integers(2, self.max_fields + 1)) < 0.7
             fields: dict[str, Field] = {
                 f"{'x' if real else 'k'}{i}": Real() if real else Categorical(CATEGORIES)
                 for i, real in enumerate(is_real[acts:], start=1)

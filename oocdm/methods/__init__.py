@@ -1,6 +1,6 @@
 """Methods: what is trained, on what objective, and how the graph is found."""
 
-from oocdm.methods.method import AbstractMethod, Schedule, Term
+from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
 from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
 from oocdm.methods.registry import METHODS, make_method, method_from_json
@@ -11,6 +11,7 @@ __all__ = [
     "Oocdm",
     "Oofull",
     "Schedule",
+    "Standing",
     "Term",
     "make_method",
     "method_from_json",

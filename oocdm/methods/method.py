@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from oocdm.discovery import Discovery, Settling
+from oocdm.discovery import Discovery, Settling, StructureParts
 from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
@@ -47,6 +47,17 @@ class Schedule:
     held_out: float = 0.2
 
 
+@dataclass(frozen=True)
+class Standing:
+    """Where learning stands when a batch is drawn."""
+
+    estimate: np.ndarray  # the structure that discovery found last
+    free: np.ndarray  # parts that discovery may change
+    contested: np.ndarray  # parts whose place in the estimate is not clear yet
+    parts: StructureParts
+    iteration: int
+
+
 class AbstractMethod(ABC):
     """A method that `fit` can train."""
 
@@ -67,18 +78,8 @@ class AbstractMethod(ABC):
         """
 
     @abstractmethod
-    def objective(
-        self,
-        estimate: np.ndarray,
-        free: np.ndarray,
-        contested: np.ndarray,
-        iteration: int,
-        rng: np.random.Generator,
-    ) -> list[Term]:
-        """What one batch is scored under; rows of structures divide the batch evenly.
-
-        `contested` are the parts whose place in the estimate is not clear yet.
-        """
+    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
+        """What one batch is scored under; rows of structures divide the batch evenly."""
 
     @abstractmethod
     def discover(

@@ -17,7 +17,7 @@ from oocdm.discovery import (
     discover_leave_one_out,
     resolution_of,
 )
-from oocdm.methods.method import AbstractMethod, Schedule, Term
+from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
 from oocdm.models.fast import FastModel
 from oocdm.models.network import AbstractWorldModel
 from oocdm.models.options import ModelOptions
@@ -45,10 +45,10 @@ class Oocdm(AbstractMethod):
     """Learns predictors under many graphs, discovers the graph from them, and repeats.
 
     The default divides each batch among three kinds of structures: any (each part present with
-    a probability that is itself drawn), near the estimate (a few parts the other way round) and
-    the estimate; discovery compares the estimate with its neighbours on held-out episodes.
-    `Oocdm.preset("paper")` scores every sample under G_lambda, G_1 and the estimate, and leaves
-    single edges out of the full graph, on the training data.
+    a probability that is itself drawn), neighbours of the estimate (one part of each target the
+    other way round) and the estimate; discovery compares the estimate with its neighbours on
+    held-out episodes. `Oocdm.preset("paper")` scores every sample under G_lambda, G_1 and the
+    estimate, and leaves single edges out of the full graph, on the training data.
 
     >>> Oocdm.preset("paper").edge_probability
     0.9
@@ -64,7 +64,7 @@ class Oocdm(AbstractMethod):
     threshold: float | None = None  # nats that an edge must add, instead of the two above
     path_threshold: float = 0.02  # nats that a part of a predictor must add
     num_graphs: int = 32  # different structures in a batch
-    flip_probability: float = 0.1  # of each part, in the neighbours of the estimate
+    contested_weight: float = 10.0  # how much more often neighbours turn a contested part
     edge_probability: float = 0.9  # lambda of the paper, with preset "paper"
     alpha: float = 1.0  # weight of the full graph, with preset "paper"
     beta: float = 1.0  # weight of the estimate, with preset "paper"
@@ -102,42 +102,39 @@ class Oocdm(AbstractMethod):
             np.concatenate([is_free, np.full(num_paths, not self.is_paper)]),
         )
 
-    def objective(
-        self,
-        estimate: np.ndarray,
-        free: np.ndarray,
-        contested: np.ndarray,
-        iteration: int,
-        rng: np.random.Generator,
-    ) -> list[Term]:
-        width = len(estimate)
+    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
+        estimate, free = now.estimate, now.free
         if self.is_paper:
-            is_random = rng.random((self.num_graphs, width)) < self.edge_probability
+            is_random = rng.random((self.num_graphs, len(estimate))) < self.edge_probability
             full = np.where(free, True, estimate)
             return [
                 Term(1.0, np.where(free, is_random, estimate)),
                 Term(self.alpha, full[None]),
                 Term(self.beta, estimate[None]),
             ]
-        if iteration == 0:
-            return [Term(1.0, self._any(self.num_graphs, estimate, free, rng))]
+        if now.iteration == 0:
+            return [Term(1.0, _any(self.num_graphs, now, rng))]
         quarter = self.num_graphs // 4
-        # With and without a contested part the network must be equally well trained.
-        probability = np.where(contested, 0.5, self.flip_probability)
-        flips = rng.random((self.num_graphs - 2 * quarter, width)) < probability
         rows = [
-            self._any(quarter, estimate, free, rng),
-            estimate ^ (flips & free),
+            _any(quarter, now, rng),
+            self._neighbours(self.num_graphs - 2 * quarter, now, rng),
             np.repeat(estimate[None], quarter, axis=0),
         ]
         return [Term(1.0, np.concatenate(rows))]
 
-    @staticmethod
-    def _any(
-        count: int, estimate: np.ndarray, free: np.ndarray, rng: np.random.Generator
-    ) -> np.ndarray:
-        probability = rng.random((count, 1))
-        return np.where(free, rng.random((count, len(estimate))) < probability, estimate)
+    def _neighbours(self, count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
+        """The estimate with one part of each target turned, as discovery will compare them.
+
+        Contested parts are turned more often: with and without them the network must be equally
+        well trained.
+        """
+        weight = np.where(now.contested, self.contested_weight, 1.0) * now.free
+        with np.errstate(divide="ignore"):
+            drawn = np.log(weight) + rng.gumbel(size=(count, len(weight)))
+        is_turned = np.zeros(drawn.shape, dtype=bool)
+        for columns in now.parts.columns:
+            is_turned[np.arange(count), columns[drawn[:, columns].argmax(1)]] = True
+        return now.estimate ^ (is_turned & now.free)
 
     def discover(
         self,
@@ -165,3 +162,10 @@ class Oocdm(AbstractMethod):
             "model": self.model.to_json(),
             "schedule": asdict(self.schedule),
         }
+
+
+def _any(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
+    """Structures whose parts are present with a probability that is itself drawn."""
+    probability = rng.random((count, 1))
+    is_present = rng.random((count, len(now.estimate))) < probability
+    return np.where(now.free, is_present, now.estimate)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from oocdm.discovery import Discovery, Settling, StructureParts
-from oocdm.methods.method import AbstractMethod, Schedule, Term
+from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
 from oocdm.methods.oocdm import PAPER_SCHEDULE
 from oocdm.models.fast import FastModel
 from oocdm.models.network import AbstractWorldModel
@@ -51,15 +51,8 @@ class Oofull(AbstractMethod):
             structure[: len(known)] = known
         return structure, np.zeros_like(structure)
 
-    def objective(
-        self,
-        estimate: np.ndarray,
-        free: np.ndarray,
-        contested: np.ndarray,
-        iteration: int,
-        rng: np.random.Generator,
-    ) -> list[Term]:
-        return [Term(1.0, estimate[None])]
+    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
+        return [Term(1.0, now.estimate[None])]
 
     def discover(
         self,

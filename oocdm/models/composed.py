@@ -151,10 +151,8 @@ class ComposedPredictor:
             found = self._attend(x, inputs, encoded)
             if found is not None:
                 yield found, self.attended_weight
-        if self.senders:
-            found = self._sum(x, inputs, encoded)
-            if found is not None:
-                yield found, self.message_weight
+        if "sum" in self.model.options.aggregators and self.hears.any():
+            yield self._sum(x, inputs, encoded), self.message_weight
 
     def _add_gathered(self, first: Tensor, gathered: Tensor, weight: Tensor) -> Tensor:
         """The first layer with what others send: (batch * object, target, out)."""
@@ -236,8 +234,9 @@ class ComposedPredictor:
         before = o.local_dim * (2 if "attention" in o.aggregators else 1)
         self.message_weight = self._columns(before, o.message_dim)
         self.message_own = masked(p.message_own.unsqueeze(0), wiring.local(c))
+        self.hears = wiring.has_path(c, "sum")
         for k in self.model.schema.classes:
-            is_open = wiring.has_path(c, "sum")
+            is_open = self.hears
             if self.model.options.skip_unrelated:
                 is_open = is_open & wiring.reads(k, c)
             live = np.flatnonzero(is_open.any(0))
@@ -262,22 +261,27 @@ class ComposedPredictor:
         both = self.wiring.local(c)[:, ours] * self.wiring.others(k, c)[:, theirs]
         return (both.unsqueeze(-1) * self.predictor.equal_weight[k])[:, :, live]
 
-    def _sum(self, x: Tensor, inputs: Inputs, encoded: dict[str, Tensor]) -> Tensor | None:
-        """Messages from the other objects, summed: (batch, object, target, channel)."""
+    def _sum(self, x: Tensor, inputs: Inputs, encoded: dict[str, Tensor]) -> Tensor:
+        """One's own message and those from the others: (batch, object, target, channel).
+
+        One's own keeps an edge from others from being worth something for the mere hidden units
+        that come with their messages.
+        """
         rows = x.reshape(self.num_structures, -1, x.shape[2])
         own = torch.bmm(rows, self.message_own)
         own = own.view(*x.shape[:2], self.num_targets, self.model.options.message_dim)
-        total: Tensor | None = None
+        total = own.relu()
+        if not self.hears.all():
+            total = total * self.wiring.gate(self.c, "sum", inputs.batch_size)
         for k, sender in self.senders.items():
             if encoded[k].shape[1] == 0:
                 continue
             added = self._messages(k, sender, inputs, encoded[k], own).sum(2)
             if len(sender.live) < self.num_targets:
-                empty = torch.zeros_like(own) if total is None else total
                 live = torch.as_tensor(sender.live, device=x.device)
-                total = empty.index_add(2, live, added)
+                total = total.index_add(2, live, added)
             else:
-                total = added if total is None else total + added
+                total = total + added
         return total
 
     def _messages(

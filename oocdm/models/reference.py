@@ -17,7 +17,7 @@ from torch.nn import functional
 from oocdm.errors import ModelError
 from oocdm.models.features import Inputs
 from oocdm.models.network import AbstractWorldModel, Structures
-from oocdm.models.prediction import ClassPrediction, FieldDistribution, Predictions
+from oocdm.models.prediction import ClassPrediction, Predictions
 
 LEAK = 0.01
 
@@ -68,8 +68,8 @@ class ReferenceModel(AbstractWorldModel):
 
     def decode_target(
         self, inputs: Inputs, structures: Structures, class_name: str, field_name: str
-    ) -> FieldDistribution:
-        """The distribution of one target field alone; otherwise like `decode`."""
+    ) -> Predictions:
+        """Predictions of one class, of which one target field was computed; like `decode`."""
         if not self.schema.field(class_name, field_name).is_target:
             raise ModelError(f"Field `{class_name}.{field_name}` is not predicted: no state field.")
         encodings, structures = self._encode(inputs), _one_a_sample(structures, inputs)
@@ -79,7 +79,7 @@ class ReferenceModel(AbstractWorldModel):
         out = out.unsqueeze(2).expand(rows)
         linear = None if linear is None else linear.unsqueeze(2).expand(rows)
         prediction = self._finish(class_name, out, linear, inputs, structures)
-        return Predictions(self.schema, {class_name: prediction})[class_name, field_name]
+        return Predictions(self.schema, {class_name: prediction})
 
     def _finish(
         self, c: str, out: Tensor, linear: Tensor | None, inputs: Inputs, structures: Structures
@@ -209,10 +209,10 @@ class ReferenceModel(AbstractWorldModel):
         inputs: Inputs,
         parents: Parents,
     ) -> Tensor:
-        """Messages that see both objects, summed over the others: (batch, object, channel)."""
+        """Messages that see both objects, summed, beside one's own: (batch, object, channel)."""
         p = self.predictor(c)
         ours = own @ p.message_own[:, i]
-        total = torch.zeros_like(ours)
+        total = ours.relu()
         for k, x in others.items():
             theirs = x @ p.message_weight[k][:, i] + p.message_bias[k][i]
             message = ours.unsqueeze(2) + theirs.unsqueeze(1)

@@ -136,7 +136,7 @@ class ToggledPredictor(ComposedPredictor):
         aggregators = self.model.options.aggregators if filled and x.shape[1] else ()
         if "attention" in aggregators:
             yield self._attend_all(x, inputs, {k: encoded[k] for k in filled}), self.attended_weight
-        if "sum" in aggregators and self.wiring.has_path(self.c, "sum").any():
+        if "sum" in aggregators and self.hears.any():
             yield self._sum_all(x, inputs, {k: encoded[k] for k in filled}), self.message_weight
 
     # ---------------------------------------------------------------- attention
@@ -231,6 +231,7 @@ class ToggledPredictor(ComposedPredictor):
         before = o.local_dim * (2 if "attention" in o.aggregators else 1)
         self.message_weight = self._columns(before, o.message_dim)
         self.message_own = masked(p.message_own.unsqueeze(0), self._own_masks())
+        self.hears = self.wiring.has_path(self.c, "sum")
         everyone = np.arange(self.num_targets)
         self.messages = {
             k: self._contribute(k, p.message_weight[k], p.message_bias[k])
@@ -242,10 +243,11 @@ class ToggledPredictor(ComposedPredictor):
         axes = (self.num_targets, self.model.options.message_dim)
         own = torch.bmm(_repeat(x, len(self.message_own)), self.message_own)
         own = own.view(-1, *x.shape[:2], *axes)
-        total = own.new_zeros(self.num_structures, *own.shape[1:])
-        has_path = self.wiring.has_path(self.c, "sum")
+        variant = torch.as_tensor(self.own_variant, device=x.device)
+        hears = torch.as_tensor(self.hears, dtype=own.dtype, device=x.device)
+        total = own.relu().index_select(0, variant) * hears[:, None, None, :, None]
         for k, codes in encoded.items():
-            is_open = has_path
+            is_open = self.hears
             if self.model.options.skip_unrelated:
                 is_open = is_open & self.wiring.reads(k, self.c)
             layer = self.messages[k]

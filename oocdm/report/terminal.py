@@ -220,6 +220,58 @@ def calibration_cells(name: str, row: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def samples_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """The fits of `oocdm bench samples`, one a row.
+
+    >>> row = {"env": "block5", "transitions": 500, "seed": 0, "wrong": {"automatic": 3}}
+    >>> samples_table([row | {"open": 2, "possible": 80, "seconds": 9.0}]).row_count
+    1
+    """
+    found = list(rows)
+    return text_table(samples_header(found), [samples_cells(row) for row in found])
+
+
+def samples_header(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of `samples_cells`."""
+    rules = [
+        f"wrong, {name}" if name == "automatic" else f"wrong, threshold {name}"
+        for name in (rows[0]["wrong"] if rows else ())
+    ]
+    return ["environment", "transitions", "seed", *rules, "open", "possible", "seconds"]
+
+
+def samples_cells(row: Mapping[str, Any]) -> list[str]:
+    """One fit of `oocdm bench samples` as text."""
+    counts = [str(n) for n in (*row["wrong"].values(), row["open"], row["possible"])]
+    first = [row["env"], f"{row['transitions']:,}", str(row["seed"])]
+    return [*first, *counts, f"{row['seconds']:.0f}"]
+
+
+DECISIONS = ["environment", "edges", "fast seconds", "reference seconds", "ratio", "same decisions"]
+
+
+def decisions_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """The comparison of `oocdm bench decisions`, one environment a row.
+
+    >>> row = {"env": "mouse", "edges": 9, "fast_seconds": 1.0, "reference_seconds": 60.0}
+    >>> decisions_table([row | {"ratio": 60.0, "same_decisions": 9}]).row_count
+    1
+    """
+    return text_table(DECISIONS, [decisions_cells(row) for row in rows])
+
+
+def decisions_cells(row: Mapping[str, Any]) -> list[str]:
+    """One environment of `oocdm bench decisions` as text."""
+    return [
+        row["env"],
+        str(row["edges"]),
+        f"{row['fast_seconds']:.2f}",
+        f"{row['reference_seconds']:.1f}",
+        f"{row['ratio']:.0f}x",
+        f"{row['same_decisions']} of {row['edges']}",
+    ]
+
+
 def growth_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """How the cost of one sample grows with the number of blocks.
 

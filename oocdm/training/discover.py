@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery, Settling
 from oocdm.errors import ModelError
@@ -41,7 +43,9 @@ def discover(
     _, free = method.start(result.schema, None, testable)
     estimate = result.model.structures(result.graph)[0].bool().cpu().numpy()
     estimate[: len(testable)] &= testable
-    prepared = Prepared.of(result.learned, data)
+    # Discovery may stop early: the transitions that it sees first must be any of them.
+    rows = np.random.default_rng(result.seed).permutation(len(data))
+    prepared = Prepared.of(result.learned, data, rows)
     found = method.discover(result.learned, prepared, estimate, free, settling=progress)
     if found is None:
         raise ModelError(f"Method `{method.name}` does not discover a graph.")

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, Priors, resolution_of
+from oocdm.discovery import Discovery, Priors, StructureParts, resolution_of
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, EdgeIndex, Evidence
-from oocdm.methods.method import AbstractMethod, Term
+from oocdm.methods.method import AbstractMethod, Standing, Term
 from oocdm.models.features import Featuriser
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.training.allocator import keep_freed_memory
@@ -26,7 +26,7 @@ from oocdm.training.optimiser import make_optimiser
 
 logger = logging.getLogger(__name__)
 
-CONTESTED = (0.005, 0.3)  # nats that leave it open whether an edge is an artefact of training
+CONTESTED = (0.005, 0.6)  # nats, of either sign, that may be an artefact of training
 POLISH_ROUND = 500  # steps of polishing between checkpoints
 
 
@@ -116,14 +116,14 @@ class Trainer:
         self.fitted = Prepared.of(self.model, fitted)
         self.held = self.fitted
         if held is not data:
-            # Discovery may stop early: the episodes that it sees first must be any of them.
-            order = np.random.default_rng(seed).permutation(np.unique(held.episode_of))
-            rows = np.concatenate([np.flatnonzero(held.episode_of == e) for e in order])
+            # Discovery may stop early: the transitions that it sees first must be any of them.
+            rows = np.random.default_rng(seed).permutation(len(held))
             self.held = Prepared.of(self.model, held, rows)
         testable = EdgeIndex.of(data.schema).testable(data.max_counts)
         self.testable = testable
         known_mask = None if known is None else _known_mask(known, data)
         start, self.free = method.start(data.schema, known_mask, testable)
+        self.parts = StructureParts(data.schema)
         self.priors = Priors.none(data.schema) if priors is None else priors
         num_edges = len(testable)
         start[:num_edges] = self.priors.apply(start[:num_edges])
@@ -198,16 +198,14 @@ class Trainer:
         s, position = self.schedule, self.position
         total = s.iterations * s.steps_per_iteration
         done = position.rounds * s.steps_per_iteration
-        structure, contested = self.structure, self._contested()
+        structure = self.structure
+        now = Standing(structure, self.free, self._contested(), self.parts, position.rounds)
         blur = resolution_of(self.model, s.resolution) if s.resolution else None
         losses = []
         for i in range(s.steps_per_iteration):
             share = max((done + i) / total, clock.share)
             rate = s.learning_rate + (s.final_learning_rate - s.learning_rate) * share
-            terms = self.method.objective(
-                structure, self.free, contested, position.rounds, self.rng
-            )
-            losses.append(self._step(terms, rate, blur))
+            losses.append(self._step(self.method.objective(now, self.rng), rate, blur))
             _report(callback, "learn", done + i + 1, total, losses[-1])
             if clock.share >= 1:
                 break
@@ -226,7 +224,7 @@ class Trainer:
         contested = np.zeros(len(self.position.structure), dtype=bool)
         for i, row in enumerate(self.position.evidence):
             low, high = CONTESTED
-            contested[i] = row["score"] is not None and low < row["score"] < high
+            contested[i] = row["score"] is not None and low < abs(row["score"]) < high
         return contested
 
     def _take(self, discovery: Discovery) -> None:
@@ -242,7 +240,7 @@ class Trainer:
     def _finish_learning(self) -> None:
         num_edges = len(self.model.index)
         decision = np.array([row["decision"] for row in self.position.evidence] or [""] * num_edges)
-        edges = self.structure[:num_edges] & (decision != "undecided")
+        edges = self.structure[:num_edges] & ~np.isin(decision, ["undecided", "no"])
         paths = self.structure[num_edges:]
         self.position.structure = [*edges.tolist(), *paths.tolist()]
         self.model.paths.copy_(torch.as_tensor(paths))

@@ -42,7 +42,7 @@ def test_worlds_are_fitted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert len(world["rows"]) >= world["testable_edges"] > world["true_edges"] > 0
     assert list(first["summary"]) == ["automatic", "0.03", "0.1", "0.3"]
 
-    def never(seed: int, max_seconds: float) -> dict[str, Any]:
+    def never(seed: int) -> dict[str, Any]:
         raise AssertionError("a finished world is read, not run again")
 
     monkeypatch.setattr(calibration, "_run_world", never)

@@ -20,9 +20,18 @@ Answer = Callable[..., dict[str, Any]]
 VERBS = ("demo", "envs", "collect", "train", "resume", "discover", "eval")
 
 
+BENCHES = ("paper", "speed", "calibration", "samples", "decisions")
+
+
 @pytest.mark.parametrize(
     "verb",
-    [*([verb] for verb in VERBS), ["bench", "paper"], ["bench", "speed"], ["bench", "calibration"]],
+    [
+        *([verb] for verb in VERBS),
+        ["bench", "paper"],
+        ["bench", "speed"],
+        ["bench", "calibration"],
+        ["bench", "samples"],
+    ],
 )
 def test_help_shows_an_example(verb: list[str], oocdm: Oocdm) -> None:
     text = oocdm(*verb, "--help").stdout

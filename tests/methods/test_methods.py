@@ -22,6 +22,7 @@ from oocdm.methods import (
     Oocdm,
     Oofull,
     Schedule,
+    Standing,
     make_method,
     method_from_json,
 )
@@ -29,20 +30,25 @@ from oocdm.models.options import ModelOptions
 from oocdm.models.prepared import Prepared
 from tests.inference.ragged import ragged, random_model
 
-WIDTH = StructureParts(SCHEMA).width
+PARTS = StructureParts(SCHEMA)
+WIDTH = PARTS.width
 NUM_EDGES = len(EdgeIndex.of(SCHEMA))
 SEEDS = st.integers(0, 2**20)
-NOT_CONTESTED = np.zeros(WIDTH, dtype=bool)
+EVERYTHING = np.ones(WIDTH, dtype=bool)
 
 
 def fails(message: str) -> Any:
     return pytest.raises(ModelError, match=f"^{re.escape(message)}$")
 
 
-def random_state(seed: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
-    """An estimate, what of it is free, and random numbers."""
+def random_standing(
+    seed: int, iteration: int = 0, free: np.ndarray | None = None
+) -> tuple[Standing, np.random.Generator]:
+    """A random estimate of which a part is free, nothing contested; and random numbers."""
     rng = np.random.default_rng(seed)
-    return rng.random(WIDTH) < 0.5, rng.random(WIDTH) < 0.7, rng
+    estimate, some = rng.random(WIDTH) < 0.5, rng.random(WIDTH) < 0.7
+    free = some if free is None else free
+    return Standing(estimate, free, np.zeros(WIDTH, dtype=bool), PARTS, iteration), rng
 
 
 # ---------------------------------------------------------------- objectives
@@ -53,29 +59,27 @@ def random_state(seed: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator
 def test_fixed_columns_never_change(
     preset: str, seed: int, iteration: int, num_graphs: int
 ) -> None:
-    estimate, free, rng = random_state(seed)
-    before = estimate.copy()
-    method = Oocdm.preset(preset, num_graphs=num_graphs)
-    terms = method.objective(estimate, free, NOT_CONTESTED, iteration, rng)
-    for term in terms:
+    now, rng = random_standing(seed, iteration)
+    before = now.estimate.copy()
+    for term in Oocdm.preset(preset, num_graphs=num_graphs).objective(now, rng):
         assert term.structures.dtype == bool and term.structures.shape[1:] == (WIDTH,)
         assert len(term.structures) in (1, num_graphs)
-        assert (term.structures[:, ~free] == estimate[~free]).all()
-    assert np.array_equal(estimate, before)
+        assert (term.structures[:, ~now.free] == now.estimate[~now.free]).all()
+    assert np.array_equal(now.estimate, before)
 
 
 @settings(max_examples=20)
 @given(SEEDS, st.integers(0, 3))
 def test_the_paper_s_objective(seed: int, iteration: int) -> None:
     """J = L(G_lambda) + alpha L(G_1) + beta L(estimate)."""
-    estimate, free, rng = random_state(seed)
+    now, rng = random_standing(seed, iteration)
     method = Oocdm.preset("paper", alpha=0.5, beta=0.25)
-    drawn, full, now = method.objective(estimate, free, NOT_CONTESTED, iteration, rng)
-    assert (drawn.weight, full.weight, now.weight) == (1.0, 0.5, 0.25)
-    assert np.array_equal(full.structures, np.where(free, True, estimate)[None])
-    assert np.array_equal(now.structures, estimate[None])
+    drawn, full, found = method.objective(now, rng)
+    assert (drawn.weight, full.weight, found.weight) == (1.0, 0.5, 0.25)
+    assert np.array_equal(full.structures, np.where(now.free, True, now.estimate)[None])
+    assert np.array_equal(found.structures, now.estimate[None])
     assert drawn.structures.shape == (32, WIDTH)
-    assert len(np.unique(drawn.structures[:, free], axis=0)) == 32
+    assert len(np.unique(drawn.structures[:, now.free], axis=0)) == 32
 
 
 def test_the_paper_s_numbers() -> None:
@@ -88,20 +92,14 @@ def test_the_paper_s_numbers() -> None:
     assert (s.resolution, s.held_out, s.polish_steps) == (0.0, 0.0, 0)
     assert s.batch_size % method.num_graphs == 0  # each graph has as many samples
     assert method.model == ModelOptions.preset("paper")
-    assert [
-        t.weight
-        for t in method.objective(*random_state(0)[:2], NOT_CONTESTED, 0, random_state(0)[2])
-    ] == [*(1.0, 1.0, 1.0)]
+    assert [t.weight for t in method.objective(*random_standing(0))] == [1.0, 1.0, 1.0]
 
 
 def test_random_graphs_of_the_paper_have_nine_of_ten_edges() -> None:
-    estimate, free, rng = random_state(0)
+    now, rng = random_standing(0)
     method = Oocdm.preset("paper")
     rows = np.concatenate(
-        [
-            method.objective(estimate, free, NOT_CONTESTED, 0, rng)[0].structures[:, free]
-            for _ in range(50)
-        ]
+        [method.objective(now, rng)[0].structures[:, now.free] for _ in range(50)]
     )
     assert rows.mean() == pytest.approx(0.9, abs=4 * np.sqrt(0.09 / rows.size))
     # Each edge on its own, five standard errors.
@@ -109,11 +107,10 @@ def test_random_graphs_of_the_paper_have_nine_of_ten_edges() -> None:
 
 
 def test_default_objective_starts_with_any_structure() -> None:
-    estimate, _, rng = random_state(0)
-    free = np.ones(WIDTH, dtype=bool)
+    now, rng = random_standing(0, free=EVERYTHING)
     shares = []
     for _ in range(40):
-        (term,) = Oocdm().objective(estimate, free, NOT_CONTESTED, 0, rng)
+        (term,) = Oocdm().objective(now, rng)
         assert term.weight == 1.0 and term.structures.shape == (32, WIDTH)
         shares.append(term.structures.mean(1))
     # The probability itself is uniform: sparse and dense structures are equally common.
@@ -121,38 +118,33 @@ def test_default_objective_starts_with_any_structure() -> None:
     assert np.abs(counts / counts.sum() - 0.25).max() < 0.06
 
 
-def test_default_objective_then_stays_near_the_estimate() -> None:
-    estimate, _, rng = random_state(0)
-    free = np.ones(WIDTH, dtype=bool)
-    distances = []
-    for _ in range(40):
-        (term,) = Oocdm().objective(estimate, free, NOT_CONTESTED, 1, rng)
-        distance = (term.structures != estimate).mean(1)
-        assert (distance[24:] == 0).all()  # the last quarter is the estimate itself
-        distances.append(distance)
-    near = np.concatenate([d[8:24] for d in distances])
-    assert near.mean() == pytest.approx(0.1, abs=0.01)
-    wide = np.concatenate([d[:8] for d in distances])
-    assert wide.mean() > 0.4
+def test_default_objective_then_has_any_neighbours_and_the_estimate() -> None:
+    now, rng = random_standing(0, iteration=1, free=EVERYTHING)
+    for _ in range(20):
+        (term,) = Oocdm().objective(now, rng)
+        is_turned = term.structures != now.estimate
+        assert not is_turned[24:].any()  # the last quarter is the estimate itself
+        for columns in now.parts.columns:
+            assert (is_turned[8:24][:, columns].sum(1) == 1).all()
+        assert is_turned[:8].mean() > 0.2
 
 
-def test_contested_parts_are_there_as_often_as_not() -> None:
-    estimate, _, rng = random_state(1)
-    free = np.ones(WIDTH, dtype=bool)
-    contested = rng.random(WIDTH) < 0.3
-    near = []
-    for _ in range(60):
-        (term,) = Oocdm().objective(estimate, free, contested, 1, rng)
-        near.append(term.structures[8:24] != estimate)
-    flips = np.concatenate(near).mean(0)
-    assert flips[contested].mean() == pytest.approx(0.5, abs=0.02)
-    assert flips[~contested].mean() == pytest.approx(0.1, abs=0.02)
+def test_contested_parts_are_turned_more_often() -> None:
+    now, rng = random_standing(1, iteration=1, free=EVERYTHING)
+    columns = now.parts.columns[0]
+    now = replace(now, contested=np.isin(np.arange(WIDTH), columns[:2]))
+    method = Oocdm(contested_weight=10.0)
+    rows = [method.objective(now, rng)[0].structures[8:24] != now.estimate for _ in range(200)]
+    turned = np.concatenate(rows)[:, columns].mean(0)
+    expected = np.where(np.arange(len(columns)) < 2, 10.0, 1.0)
+    expected /= expected.sum()
+    assert np.abs(turned - expected).max() < 5 * np.sqrt(0.25 / len(np.concatenate(rows)))
 
 
 def test_few_graphs_still_divide_a_batch() -> None:
-    estimate, free, rng = random_state(0)
+    now, rng = random_standing(0, iteration=2)
     for num in (1, 2, 3, 5):
-        (term,) = Oocdm(num_graphs=num).objective(estimate, free, NOT_CONTESTED, 2, rng)
+        (term,) = Oocdm(num_graphs=num).objective(now, rng)
         assert len(term.structures) == num
 
 
@@ -182,7 +174,8 @@ def test_oofull_keeps_the_full_graph() -> None:
     method = Oofull()
     start, free = method.start(SCHEMA, None, TESTABLE)
     assert start.all() and not free.any()
-    (term,) = method.objective(start, free, NOT_CONTESTED, 3, np.random.default_rng(0))
+    now = Standing(start, free, ~EVERYTHING, PARTS, 3)
+    (term,) = method.objective(now, np.random.default_rng(0))
     assert term.weight == 1.0 and np.array_equal(term.structures, start[None])
     assert method.discover(None, None, start, free) is None  # type: ignore[arg-type]
 
@@ -270,7 +263,7 @@ def test_json_round_trip_of_every_option() -> None:
         threshold=0.3,
         path_threshold=0.4,
         num_graphs=7,
-        flip_probability=0.2,
+        contested_weight=4.0,
         edge_probability=0.8,
         alpha=2.0,
         beta=3.0,

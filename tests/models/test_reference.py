@@ -127,7 +127,7 @@ def test_one_target_alone_is_as_among_the_others(case: Case) -> None:
     with torch.no_grad():
         together = model.decode(inputs, structures)
         for c, v in targets_of(case.schema):
-            alone, expected = model.decode_target(inputs, structures, c, v), together[c, v]
+            alone, expected = model.decode_target(inputs, structures, c, v)[c, v], together[c, v]
             assert alone.field == expected.field
             if isinstance(alone, NormalField) and isinstance(expected, NormalField):
                 assert torch.equal(alone.mean, expected.mean)
