@@ -62,7 +62,7 @@ class AbstractWorldModel(nn.Module):
         self.options = options
         self.index = EdgeIndex.of(schema)
         scales = scales if scales is not None and options.normalise else Scales.unit(schema)
-        self.featuriser = Featuriser(schema, scales, enrich=options.enrich)
+        self.featuriser = Featuriser(schema, scales, options.enrich, options.flag_unknown)
         self._init_scales(scales)
         self._init_parameters()
         self.num_targets = sum(len(schema.targets(c)) for c in schema.classes)
@@ -280,18 +280,20 @@ class AbstractWorldModel(nn.Module):
     # ---------------------------------------------------------------- the head
 
     def head(
-        self, c: str, out: Tensor, linear: Tensor | None, own: Tensor, has_self: Tensor
+        self, c: str, out: Tensor, linear: Tensor | None, inputs: Inputs, has_self: Tensor
     ) -> ClassPrediction:
         """Distributions from decoder outputs.
 
-        `out` and `linear` are (batch, object, target, output), `own` the current values
-        (batch, object, target, component), `has_self` (batch or 1, target): is V -> V' an edge?
+        `out` and `linear` are (batch, object, target, output), `has_self` (batch or 1, target):
+        is V -> V' an edge? Of the inputs only the current values of the class are used.
         """
         o, scales = self.options, self.head_scales(c)
+        own = inputs.values[c]
         width = own.shape[-1]
         mean, raw_sigma = out[..., :width], out[..., width : 2 * width]
         if o.predict_change:
-            is_change = has_self[:, None, :, None] > 0
+            # There is no change of what is not known: then the value itself is predicted.
+            is_change = ((has_self[:, None] > 0) & inputs.known[c]).unsqueeze(-1)
             unit = torch.where(is_change, scales.change_sd, scales.value_sd)
             centre = torch.where(is_change, own + scales.change_mean, scales.value_mean)
         else:

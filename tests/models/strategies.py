@@ -66,7 +66,7 @@ def options() -> st.SearchStrategy[ModelOptions]:
         name: st.booleans()
         for name in (
             *("enrich", "predict_change", "linear_path", "structure_aware"),
-            *("normalise", "clamp_means", "skip_unrelated"),
+            *("normalise", "clamp_means", "skip_unrelated", "flag_unknown"),
         )
     }
     aggregators = st.sampled_from([("attention",), ("sum",), ("attention", "sum")])
