@@ -19,13 +19,14 @@ from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.errors import ModelError
-from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.graph import ClassGraph, EdgeIndex, VariableGraph
 from oocdm.models.features import Featuriser, Inputs, Targets
 from oocdm.models.named import BuffersByName, ModulesByName
 from oocdm.models.options import ModelOptions
 from oocdm.models.parameters import EncoderParameters, HeadScales, PredictorParameters
 from oocdm.models.prediction import ClassPrediction, Predictions
 from oocdm.models.scales import Scales
+from oocdm.models.variables import HidingPlan
 from oocdm.schema import Schema
 
 # The parts of a predictor beside its linear core, each of which a target may do without.
@@ -33,6 +34,9 @@ PATHS = ("decoder", "sum", "extremes")
 
 # Turns inputs into predictions under structures that are fixed.
 Predictor = Callable[[Inputs], Predictions]
+
+# The same from what the inputs are made of.
+SnapshotPredictor = Callable[[Snapshot], Predictions]
 
 # Structures are given to a network as a matrix of 0 and 1: one column for each edge in EdgeIndex
 # order, then one for each target and path. The rows of a batch are divided among them evenly.
@@ -218,9 +222,27 @@ class AbstractWorldModel(nn.Module):
         columns: np.ndarray = self.parts(torch.arange(width)[None], c)[0].numpy()
         return columns
 
-    def forward(self, before: Snapshot, graph: ClassGraph) -> Predictions:
-        """Distributions of all target fields under one graph."""
-        return self.decode(self.inputs(before), self.structures(graph))
+    def forward(self, before: Snapshot, graph: ClassGraph | VariableGraph) -> Predictions:
+        """Distributions of all target fields under one graph, of classes or of variables."""
+
+        def decode(structures: Structures) -> Predictor:
+            return lambda inputs: self.decode(inputs, structures)
+
+        return self._with_graph(graph, decode)(before)
+
+    def with_graph(self, graph: ClassGraph | VariableGraph) -> SnapshotPredictor:
+        """`forward` under a graph and weights as they are now: made once, to be used often."""
+        return self._with_graph(graph, self.under)
+
+    def _with_graph(
+        self, graph: ClassGraph | VariableGraph, make: Callable[[Structures], Predictor]
+    ) -> SnapshotPredictor:
+        if isinstance(graph, ClassGraph):
+            predict = make(self.structures(graph))
+            return lambda before: predict(self.inputs(before))
+        plan = HidingPlan.of(self.schema, graph)
+        predict = make(self.structures(plan.graph))
+        return lambda before: plan.predict(before, lambda seen: predict(self.inputs(seen)))
 
     @abstractmethod
     def decode(self, inputs: Inputs, structures: Structures) -> Predictions:

@@ -204,6 +204,27 @@ def map_class(snapshot: Snapshot, class_name: str, change: Callable[[Tensor], Te
     return replace(snapshot, values=values, present=present, observed=observed)
 
 
+Change = Callable[[Snapshot, str, int, str, np.random.Generator], Snapshot]
+
+
+def with_new_value(before: Snapshot, c: str, i: int, f: str, rng: np.random.Generator) -> Snapshot:
+    """Another value of one attribute, in all samples."""
+    values = before.values[c][f].clone()
+    drawn = random_values(before.schema.field(c, f), values.shape[:1], rng)
+    values[:, i] = blank(drawn, before.observed[c][f][:, i])
+    return replace(before, values={**before.values, c: {**before.values[c], f: values}})
+
+
+def with_flipped_flag(
+    before: Snapshot, c: str, i: int, f: str, rng: np.random.Generator
+) -> Snapshot:
+    """One attribute known where it was not, and not where it was."""
+    observed = before.observed[c][f].clone()
+    observed[:, i] = ~observed[:, i] & before.present[c][:, i]
+    flags = {**before.observed, c: {**before.observed[c], f: observed}}
+    return with_new_value(replace(before, observed=flags), c, i, f, rng)
+
+
 def parameters_of(predictions: Predictions) -> Iterator[tuple[str, str, list[Tensor]]]:
     """Class, target and its distribution's parameters, (batch, object, ...) each."""
     for c in predictions.classes:

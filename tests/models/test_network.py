@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +25,7 @@ from tests.models.strategies import (
     MIXED,
     PRESETS,
     Case,
+    Change,
     assert_near,
     blank,
     cases,
@@ -35,6 +35,8 @@ from tests.models.strategies import (
     random_snapshot,
     random_transitions,
     random_values,
+    with_flipped_flag,
+    with_new_value,
 )
 
 EXACT = 1e-10
@@ -54,26 +56,6 @@ def per_sample(structures: Structures, batch_size: int) -> np.ndarray:
 
 
 # ---------------------------------------------------------------- only parents matter
-
-Change = Callable[[Snapshot, str, int, str, np.random.Generator], Snapshot]
-
-
-def with_new_value(before: Snapshot, c: str, i: int, f: str, rng: np.random.Generator) -> Snapshot:
-    """Another value of one attribute, in all samples."""
-    values = before.values[c][f].clone()
-    drawn = random_values(before.schema.field(c, f), values.shape[:1], rng)
-    values[:, i] = blank(drawn, before.observed[c][f][:, i])
-    return replace(before, values={**before.values, c: {**before.values[c], f: values}})
-
-
-def with_flipped_flag(
-    before: Snapshot, c: str, i: int, f: str, rng: np.random.Generator
-) -> Snapshot:
-    """One attribute known where it was not, and not where it was."""
-    observed = before.observed[c][f].clone()
-    observed[:, i] = ~observed[:, i] & before.present[c][:, i]
-    flags = {**before.observed, c: {**before.observed[c], f: observed}}
-    return with_new_value(replace(before, observed=flags), c, i, f, rng)
 
 
 @KINDS
