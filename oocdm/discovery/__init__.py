@@ -5,6 +5,7 @@ from oocdm.discovery.gains import Gains, Settling, Stopping, part_gains, resolut
 from oocdm.discovery.parts import StructureParts
 from oocdm.discovery.priors import Priors
 from oocdm.discovery.rule import Rule
+from oocdm.discovery.variables import VariableDiscovery, discover_variables
 
 __all__ = [
     "Discovery",
@@ -15,8 +16,10 @@ __all__ = [
     "Settling",
     "Stopping",
     "StructureParts",
+    "VariableDiscovery",
     "discover_around",
     "discover_leave_one_out",
+    "discover_variables",
     "part_gains",
     "resolution_of",
 ]

@@ -69,8 +69,13 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(result: Fitted, data: Dataset, batch_size: int = 4096) -> Evaluation:
-    """Evaluate a fitted model on a dataset, in raw units.
+def evaluate(
+    result: Fitted,
+    data: Dataset,
+    batch_size: int = 4096,
+    graph: ClassGraph | VariableGraph | None = None,
+) -> Evaluation:
+    """Evaluate a fitted model on a dataset, in raw units, under its own graph or another.
 
     For each field, log-likelihoods are summed over all known values of objects present before
     and after a step and divided by their number; AILL is the sum over all fields.
@@ -80,7 +85,7 @@ def evaluate(result: Fitted, data: Dataset, batch_size: int = 4096) -> Evaluatio
     sums: dict[tuple[str, str], np.ndarray] = {
         (c, v): np.zeros(5) for c in schema.classes for v in schema.targets(c)
     }
-    predict = model.with_graph(result.graph)
+    predict = model.with_graph(result.graph if graph is None else graph)
     for start in range(0, len(data), batch_size):
         rows = np.arange(start, min(start + batch_size, len(data)))
         transitions = data.transitions(rows).to(model.device)
