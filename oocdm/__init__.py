@@ -10,7 +10,7 @@ from oocdm.methods import Oocdm, Oofull, Schedule
 from oocdm.models.options import ModelOptions
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
-from oocdm.training import FitResult, Progress, discover, fit, load, resume
+from oocdm.training import FitResult, Progress, discover, discover_variables, fit, load, resume
 
 __version__ = "0.1.0"
 
@@ -48,6 +48,7 @@ __all__ = [
     "check_assumptions",
     "collect",
     "discover",
+    "discover_variables",
     "evaluate",
     "fit",
     "list_envs",

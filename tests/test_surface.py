@@ -25,7 +25,7 @@ NAMES = {
     *("make", "list_envs"),
     *("fit", "resume", "load", "FitResult", "Progress", "Schedule"),
     *("Oocdm", "Oofull", "ModelOptions"),
-    *("evaluate", "Evaluation"),
+    *("discover", "discover_variables", "evaluate", "Evaluation"),
     *("OocdmError", "SchemaError", "DataError", "GraphError", "ModelError", "PlanError"),
 }
 
@@ -85,6 +85,8 @@ def test_functions_have_typed_signatures(name: str) -> None:
         (oocdm.collect, ["env", "steps", "seed"]),
         (oocdm.fit, ["data", "method", "seed", "graph"]),
         (oocdm.evaluate, ["result", "data"]),
+        (oocdm.discover, ["result", "data", "threshold", "progress"]),
+        (oocdm.discover_variables, ["result", "data", "threshold", "progress"]),
         (oocdm.load, ["folder"]),
         (oocdm.resume, ["folder"]),
         (oocdm.load_dataset, ["folder"]),

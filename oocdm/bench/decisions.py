@@ -16,7 +16,7 @@ from oocdm.bench.cells import experiment
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.results import Result, recall
 from oocdm.data import collect
-from oocdm.discovery import Gains, Search, Tally, groups_of, resolution_of
+from oocdm.discovery import Gains, Search, Tally, resolution_of
 from oocdm.graph import EdgeIndex
 from oocdm.methods import Oocdm, Schedule
 from oocdm.models.network import AbstractWorldModel
@@ -133,7 +133,7 @@ def _literal_gains(
 ) -> Gains:
     """As Algorithm 1 is written: one target's predictor with and without each edge."""
     index = EdgeIndex.of(model.schema)
-    group = groups_of(data.episode.cpu().numpy())
+    group = data.cluster.cpu().numpy()
     mean, error = np.zeros(len(structure)), np.zeros(len(structure))
     groups = np.zeros(len(structure), dtype=int)
     for c in model.schema.classes:

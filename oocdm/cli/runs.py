@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -42,6 +42,10 @@ def train(
         typer.Option(help="Known of an edge, such as 'Ball.v <- !Wall[*].*'; may be repeated."),
     ] = None,
     priors: Annotated[Path | None, typer.Option(help="YAML file of such rows.")] = None,
+    hide_variables: Annotated[
+        float | None,
+        typer.Option(help="Probability of hiding a variable, for `discover --variables`."),
+    ] = None,
     minutes: Annotated[
         float | None, typer.Option(min=0, help="End training after so long.")
     ] = None,
@@ -59,7 +63,8 @@ def train(
         "steps_per_iteration": steps_per_iteration,
         "polish_steps": polish_steps,
     }
-    chosen = choose_method(method, preset, threshold, schedule)
+    options = {"threshold": threshold, "hide_variables": hide_variables}
+    chosen = choose_method(method, preset, options, schedule)
     dataset = oocdm.load_dataset(data)
     known = None if graph is None else read_graph(graph, dataset.schema)
     beliefs = oocdm.Priors.of(dataset.schema, priors).with_rows(prior or [])
@@ -102,17 +107,39 @@ def discover(
     threshold: Annotated[
         float | None, typer.Option(help="Nats that an edge must add; the run's if not given.")
     ] = None,
+    variables: Annotated[
+        bool, typer.Option("--variables", help="Between single variables, within the run's graph.")
+    ] = False,
     threads: Threads = 1,
     as_json: AsJson = False,
 ) -> None:
     """Discover the graph again with a trained model, on other data; shows edges settling."""
+    use_threads(threads)
+    ask = _ask_for_variables if variables else _ask_for_classes
+    out = Output(as_json)
+    answer = ask(out, oocdm.load(run), oocdm.load_dataset(data), threshold)
+    out.finish({"run": str(run), "data": str(data), **answer})
+
+
+def _ask_for_variables(
+    out: Output, result: oocdm.FitResult, data: oocdm.Dataset, threshold: float | None
+) -> dict[str, Any]:
+    from oocdm.report.terminal import variables_text
+
+    with ProgressBar() as bar:
+        found = oocdm.discover_variables(result, data, threshold, bar.show_edges)
+    out.say(variables_text(found))
+    return {**found.graph.to_json(), "table": found.rows()}
+
+
+def _ask_for_classes(
+    out: Output, result: oocdm.FitResult, data: oocdm.Dataset, threshold: float | None
+) -> dict[str, Any]:
     from oocdm.report.terminal import graph_text
     from oocdm.training.run import graph_to_json
 
-    use_threads(threads)
-    out, result = Output(as_json), oocdm.load(run)
     with ProgressBar() as bar:
-        found = oocdm.discover(result, oocdm.load_dataset(data), threshold, bar.show_edges)
+        found = oocdm.discover(result, data, threshold, bar.show_edges)
     before, after = set(result.graph.edges()), set(found.graph.edges())
     added, dropped = (sorted(map(str, edges)) for edges in (after - before, before - after))
     out.say(graph_text(found.graph, found.evidence))
@@ -120,8 +147,7 @@ def discover(
     for sign, edges in (("+", added), ("-", dropped)):
         for edge in edges:
             out.say(f"  {sign} {edge}")
-    table = graph_to_json(found.graph, found.evidence)
-    out.finish({"run": str(run), "data": str(data), **table, "added": added, "dropped": dropped})
+    return {**graph_to_json(found.graph, found.evidence), "added": added, "dropped": dropped}
 
 
 def evaluate(run: Run, data: Data, threads: Threads = 1, as_json: AsJson = False) -> None:

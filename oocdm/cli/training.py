@@ -41,17 +41,15 @@ def is_finished(run: Path) -> bool:
 
 
 def choose_method(
-    name: str, preset: str, threshold: float | None, schedule: Mapping[str, int | None]
+    name: str, preset: str, options: Mapping[str, Any], schedule: Mapping[str, int | None]
 ) -> AbstractMethod:
     """A method by name; what is None stays as the preset has it."""
     from oocdm.methods import make_method
 
-    changes: dict[str, Any] = {
-        option: value for option, value in schedule.items() if value is not None
-    }
-    options: dict[str, Any] = {} if threshold is None else {"threshold": threshold}
+    chosen: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
+    changes: dict[str, Any] = {k: v for k, v in schedule.items() if v is not None}
     start = make_method(name, preset).schedule
-    return make_method(name, preset, schedule=dataclasses.replace(start, **changes), **options)
+    return make_method(name, preset, schedule=dataclasses.replace(start, **changes), **chosen)
 
 
 def read_graph(path: Path, schema: Schema) -> ClassGraph:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from oocdm.data.checks import check_log
+from oocdm.data.clusters import clusters_of
 from oocdm.data.files import read_log, write_log
 from oocdm.data.frames import read_frames
 from oocdm.data.log import Log
@@ -88,6 +89,11 @@ class Dataset(Log):
     def episode_of(self) -> np.ndarray:
         """The episode of each transition, (transition,)."""
         return self.episode.take(self.starts)
+
+    @cached_property
+    def clusters(self) -> np.ndarray:
+        """The cluster of each transition, (transition,): its episode, or part of a long one."""
+        return clusters_of(self.episode_of)
 
     @cached_property
     def max_counts(self) -> dict[str, int]:

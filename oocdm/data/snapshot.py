@@ -93,6 +93,34 @@ class Snapshot:
 
         return self.map(move)
 
+    def hide(self, hidden: PerField) -> Snapshot:
+        """The snapshot with some variables unobserved, as if nobody had logged them.
+
+        `hidden[class][field]` is (batch or 1, object); classes and fields may be left out.
+
+        >>> from oocdm.schema import ObjectClass, Real
+        >>> class Ball(ObjectClass):
+        ...     x = Real()
+        >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.ones(1, 3)}})
+        >>> world.hide({"Ball": {"x": torch.tensor([[False, True, False]])}})["Ball", "x"]
+        tensor([[1., 0., 1.]])
+        """
+        values = {c: dict(fields) for c, fields in self.values.items()}
+        observed = {c: dict(fields) for c, fields in self.observed.items()}
+        for c, fields in hidden.items():
+            for f, mask in fields.items():
+                value = self[c, f]
+                if mask.shape not in {(rows, value.shape[1]) for rows in (1, len(value))}:
+                    raise DataError(
+                        f"hide `{c}.{f}`: expected a mask of shape ({len(value)} or 1, "
+                        f"{value.shape[1]}), got {tuple(mask.shape)}."
+                    )
+                values[c][f] = value.masked_fill(
+                    mask.reshape(*mask.shape, *[1] * (value.ndim - 2)), 0
+                )
+                observed[c][f] = observed[c][f] & ~mask
+        return Snapshot(self.schema, values, self.present, observed)
+
 
 @dataclass(frozen=True)
 class Transitions:

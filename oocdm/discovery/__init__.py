@@ -6,13 +6,13 @@ from oocdm.discovery.gains import (
     Settling,
     Stopping,
     Tally,
-    groups_of,
     part_gains,
     resolution_of,
 )
 from oocdm.discovery.parts import StructureParts
 from oocdm.discovery.priors import Priors
 from oocdm.discovery.rule import Rule
+from oocdm.discovery.variables import VariableDiscovery, discover_variables
 
 __all__ = [
     "Discovery",
@@ -24,9 +24,10 @@ __all__ = [
     "Stopping",
     "StructureParts",
     "Tally",
+    "VariableDiscovery",
     "discover_around",
     "discover_leave_one_out",
-    "groups_of",
+    "discover_variables",
     "part_gains",
     "resolution_of",
 ]

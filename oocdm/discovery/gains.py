@@ -15,12 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from oocdm.data.clusters import MIN_CLUSTERS
 from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prepared import Prepared
 
 CHUNK = 256  # transitions scored at once: few enough to stay in the processor's caches
-MIN_EPISODES = 8  # with fewer, stretches of consecutive transitions take the place of episodes
-NUM_STRETCHES = 20
 PROMISING_ERRORS, PROMISING_NATS = 3.0, 0.005  # what surely is more than nothing
 
 # Told how many of the tested parts are settled, and how many there are.
@@ -71,7 +70,7 @@ class Stopping:
         """Which parts need no more transitions."""
         is_far = np.abs(gains.mean - self.effect) > self.errors * gains.error
         is_settled = (gains.mean > self.effect) | (seen >= self.patience)
-        return is_far & is_settled & (gains.groups >= MIN_EPISODES)
+        return is_far & is_settled & (gains.groups >= MIN_CLUSTERS)
 
 
 def resolution_of(model: AbstractWorldModel, fraction: float) -> dict[str, Tensor]:
@@ -105,7 +104,7 @@ def part_gains(
     columns = {c: model.part_columns(c) for c in model.predictors}
     is_open = np.ones(len(structure), dtype=bool) if tested is None else tested.copy()
     total = int(is_open.sum())
-    group = groups_of(data.episode.cpu().numpy())
+    group = data.cluster.cpu().numpy()
     tallies = {c: Tally(each, structure) for c, each in columns.items()}
     mean, error = np.zeros(len(structure)), np.zeros(len(structure))
     groups = np.zeros(len(structure), dtype=int)
@@ -133,19 +132,6 @@ def part_gains(
     if settling is not None:
         settling(total, total)
     return Gains(mean, error, groups)
-
-
-def groups_of(episode: np.ndarray) -> np.ndarray:
-    """A number for each transition: its episode, or where there are few, its stretch.
-
-    >>> groups_of(np.array([7] * 3 + [9] * 3)).max() + 1  # two episodes are too few
-    np.int64(6)
-    """
-    names, group = np.unique(episode, return_inverse=True)
-    if len(names) >= MIN_EPISODES:
-        return group
-    length = max(len(episode) / NUM_STRETCHES, 1.0)
-    return np.unique((np.arange(len(episode)) / length).astype(int), return_inverse=True)[1]
 
 
 class Tally:

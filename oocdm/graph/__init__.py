@@ -8,7 +8,7 @@ matrix of ones less its diagonal.
 from oocdm.graph.classes import ClassGraph
 from oocdm.graph.edges import Edge, EdgeIndex
 from oocdm.graph.evidence import DECISIONS, Evidence
-from oocdm.graph.variables import GraphComparison, VariableGraph
+from oocdm.graph.variables import GraphComparison, Variable, VariableGraph
 
 __all__ = [
     "DECISIONS",
@@ -17,5 +17,6 @@ __all__ = [
     "EdgeIndex",
     "Evidence",
     "GraphComparison",
+    "Variable",
     "VariableGraph",
 ]

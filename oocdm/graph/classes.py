@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oocdm.errors import GraphError
+from oocdm.errors import GraphError, SchemaError
 from oocdm.graph.edges import Edge, EdgeIndex
-from oocdm.graph.variables import GraphComparison, VariableGraph, compare_masks
+from oocdm.graph.variables import GraphComparison, Variable, VariableGraph, compare_masks
 from oocdm.schema import Schema
 
 if TYPE_CHECKING:
@@ -73,6 +73,25 @@ class ClassGraph:
     def parse(schema: Schema, rows: Iterable[str]) -> ClassGraph:
         """Read rows such as `Total.s1 <- self.s1, Block[*].s1`."""
         return ClassGraph.of_edges(schema, [e for row in rows for e in _parse_row(row)])
+
+    @staticmethod
+    def covering(schema: Schema, graph: VariableGraph) -> ClassGraph:
+        """The smallest class graph whose grounding has all edges of a variable graph.
+
+        >>> from oocdm.schema import ObjectClass, Real
+        >>> class Ball(ObjectClass):
+        ...     x = Real()
+        >>> some = VariableGraph.from_json({"inputs": ["Ball[0].x", "Ball[1].x"],
+        ...     "outputs": ["Ball[0].x", "Ball[1].x"], "edges": ["Ball[1].x <- Ball[0].x"]})
+        >>> print(ClassGraph.covering(Schema(Ball), some))
+        Ball.x <- Ball[*].x
+        """
+        inputs, outputs = (
+            [_known_variable(schema, name) for name in names]
+            for names in (graph.inputs, graph.outputs)
+        )
+        pairs = [(inputs[row], outputs[column]) for row, column in np.argwhere(graph.matrix)]
+        return ClassGraph.of_edges(schema, {_edge_between(*pair) for pair in pairs})
 
     def without(self, edge: Edge) -> ClassGraph:
         """The graph less one edge."""
@@ -168,14 +187,9 @@ class ClassGraph:
         matrix = np.zeros((len(inputs), len(outputs)), dtype=bool)
         for row, source in enumerate(inputs):
             for column, target in enumerate(outputs):
-                is_self = source[:2] == target[:2]
-                edge = Edge(source[0], source[2], target[0], target[2], is_self)
-                matrix[row, column] = self.mask[self.index.position[edge]]
-        return VariableGraph(
-            tuple(f"{c}[{i}].{f}" for c, i, f in inputs),
-            tuple(f"{c}[{i}].{f}" for c, i, f in outputs),
-            matrix,
-        )
+                position = self.index.position[_edge_between(source, target)]
+                matrix[row, column] = self.mask[position]
+        return VariableGraph(tuple(map(str, inputs)), tuple(map(str, outputs)), matrix)
 
     # ---------------------------------------------------------------- exporting
 
@@ -224,15 +238,30 @@ class ClassGraph:
             yield f"{owner}.{edge.source_field}", f"{edge.target}'", edge
 
 
-def _variables(
-    schema: Schema, counts: Mapping[str, int], targets_only: bool
-) -> list[tuple[str, int, str]]:
+def _variables(schema: Schema, counts: Mapping[str, int], targets_only: bool) -> list[Variable]:
     return [
-        (name, i, field)
+        Variable(name, i, field)
         for name in schema.classes
         for i in range(counts[name])
         for field in (schema.targets(name) if targets_only else schema.fields(name))
     ]
+
+
+def _edge_between(source: Variable, target: Variable) -> Edge:
+    """The class edge that stands for an edge between two variables."""
+    is_local = source[:2] == target[:2]
+    return Edge(
+        source.class_name, source.field_name, target.class_name, target.field_name, is_local
+    )
+
+
+def _known_variable(schema: Schema, name: str) -> Variable:
+    variable = Variable.parse(name)
+    try:
+        schema.field(variable.class_name, variable.field_name)
+    except SchemaError as error:
+        raise GraphError(f"Variable `{name}` is not of this schema. {error}") from None
+    return variable
 
 
 def _check_edge(schema: Schema, edge: Edge) -> None:

@@ -86,16 +86,13 @@ class Evidence:
             )
         weight = np.ones(len(self.score)) if counts is None else _multiplicity(self.schema, counts)
         chosen = ~np.isnan(self.score) & (weight > 0)
-        score, is_true, weight = self.score[chosen], true.mask[chosen], weight[chosen]
-        above = (score[:, None] > score) + 0.5 * (score[:, None] == score)
-        pairs = np.outer(weight * is_true, weight * ~is_true)
-        return float((above * pairs).sum() / pairs.sum()) if pairs.sum() else float("nan")
+        return weighted_auc(self.score[chosen], true.mask[chosen], weight[chosen])
 
     def rows(self) -> list[dict[str, Any]]:
         """One JSON-ready row for each possible edge; None where there is no number."""
         columns = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
         return [
-            {"edge": str(edge), **{name: _plain(values[i]) for name, values in columns.items()}}
+            {"edge": str(edge), **{name: plain(values[i]) for name, values in columns.items()}}
             for i, edge in enumerate(EdgeIndex.of(self.schema).edges)
         ]
 
@@ -118,6 +115,17 @@ class Evidence:
             raise GraphError(f"Evidence: a row lacks {error}.") from None
 
 
+def weighted_auc(score: np.ndarray, is_true: np.ndarray, weight: np.ndarray) -> float:
+    """The share of pairs, one true and one not, in which the true one has the larger score.
+
+    >>> weighted_auc(np.array([0.1, 0.5, 0.9]), np.array([False, True, True]), np.ones(3))
+    1.0
+    """
+    above = (score[:, None] > score) + 0.5 * (score[:, None] == score)
+    pairs = np.outer(weight * is_true, weight * ~is_true)
+    return float((above * pairs).sum() / pairs.sum()) if pairs.sum() else float("nan")
+
+
 def _multiplicity(schema: Schema, counts: Mapping[str, int]) -> np.ndarray:
     """How many pairs of variables each class edge stands for."""
     return np.array(
@@ -130,7 +138,8 @@ def _multiplicity(schema: Schema, counts: Mapping[str, int]) -> np.ndarray:
     )
 
 
-def _plain(value: Any) -> float | str | None:
+def plain(value: Any) -> float | str | None:
+    """A number or word of a table, JSON-ready: None for NaN."""
     if isinstance(value, str):
         return str(value)
     return None if np.isnan(value) else float(value)

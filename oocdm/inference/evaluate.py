@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.graph import ClassGraph
+from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prediction import NormalField, Predictions
-from oocdm.models.prepared import Prepared
 from oocdm.models.scales import as_numbers
 
 COVERAGE_SIGMAS = 1.6448536269514722  # a normal lies within so many sigmas with probability 0.9
@@ -26,7 +25,7 @@ class Fitted(Protocol):
     def model(self) -> AbstractWorldModel: ...
 
     @property
-    def graph(self) -> ClassGraph: ...
+    def graph(self) -> ClassGraph | VariableGraph: ...
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,13 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(result: Fitted, data: Dataset, batch_size: int = 4096) -> Evaluation:
-    """Evaluate a fitted model on a dataset, in raw units.
+def evaluate(
+    result: Fitted,
+    data: Dataset,
+    batch_size: int = 4096,
+    graph: ClassGraph | VariableGraph | None = None,
+) -> Evaluation:
+    """Evaluate a fitted model on a dataset, in raw units, under its own graph or another.
 
     For each field, log-likelihoods are summed over all known values of objects present before
     and after a step and divided by their number; AILL is the sum over all fields.
@@ -81,16 +85,17 @@ def evaluate(result: Fitted, data: Dataset, batch_size: int = 4096) -> Evaluatio
     sums: dict[tuple[str, str], np.ndarray] = {
         (c, v): np.zeros(5) for c in schema.classes for v in schema.targets(c)
     }
-    predict = model.under(model.structures(result.graph))
+    predict = model.with_graph(result.graph if graph is None else graph)
     for start in range(0, len(data), batch_size):
         rows = np.arange(start, min(start + batch_size, len(data)))
-        batch = Prepared.of(model, data, rows)
-        predictions = predict(batch.inputs)
-        scores = predictions.log_prob(batch.targets)
+        transitions = data.transitions(rows).to(model.device)
+        targets = model.targets(transitions)
+        predictions = predict(transitions.before)
+        scores = predictions.log_prob(targets)
         for (c, v), total in sums.items():
             i = schema.targets(c).index(v)
-            known = batch.targets.known[c][..., i]
-            value = batch.targets.values[c][..., i, : schema.field(c, v).size]
+            known = targets.known[c][..., i]
+            value = targets.values[c][..., i, : schema.field(c, v).size]
             total += _tally(predictions, c, v, scores[c][..., i], value, known)
     fields = {f"{c}.{v}": _report(schema.field(c, v).likelihood, t) for (c, v), t in sums.items()}
     aill = sum(report.log_likelihood for report in fields.values())

@@ -63,6 +63,7 @@ class AbstractMethod(ABC):
 
     name: ClassVar[str]
     schedule: Schedule
+    hide_variables: float = 0.0  # probability that a single variable is hidden while training
 
     @abstractmethod
     def build(self, schema: Schema, scales: Scales) -> AbstractWorldModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from oocdm.discovery import (
     discover_leave_one_out,
     resolution_of,
 )
+from oocdm.errors import ModelError
 from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
 from oocdm.models.fast import FastModel
 from oocdm.models.network import AbstractWorldModel
@@ -69,6 +70,16 @@ class Oocdm(AbstractMethod):
     alpha: float = 1.0  # weight of the full graph, with preset "paper"
     beta: float = 1.0  # weight of the estimate, with preset "paper"
     max_scored: int = 20_000  # held-out transitions used by one discovery, at most
+    # Probability that a single variable is hidden from a training sample, as variable-level
+    # discovery will do; half of the samples keep everything.
+    hide_variables: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.hide_variables < 1:
+            raise ModelError(
+                "hide_variables: expected a probability from 0 to less than 1, got "
+                f"{self.hide_variables!r}."
+            )
 
     @staticmethod
     def preset(name: str, **options: Any) -> Oocdm:
@@ -89,7 +100,9 @@ class Oocdm(AbstractMethod):
         return self.preset_name == "paper"
 
     def build(self, schema: Schema, scales: Scales) -> AbstractWorldModel:
-        return FastModel(schema, self.model, scales)
+        # A hidden value is 0, and so is the mean of all others: the network must tell them apart.
+        options = replace(self.model, flag_unknown=True) if self.hide_variables else self.model
+        return FastModel(schema, options, scales)
 
     def start(
         self, schema: Schema, known: np.ndarray | None, testable: np.ndarray

@@ -55,11 +55,13 @@ class FastModel(AbstractWorldModel):
 
         @torch.no_grad()
         def predict(inputs: Inputs) -> Predictions:
-            values = {
-                c: inputs.values[c].repeat(predictor.num_structures, 1, 1, 1)
-                for c, predictor in composed.items()
-            }
-            return self._predict(replace(inputs, values=values), self.encode(inputs), composed)
+            values, known = {}, {}
+            for c, predictor in composed.items():
+                times = predictor.num_structures
+                values[c] = inputs.values[c].repeat(times, 1, 1, 1)
+                known[c] = inputs.known[c].repeat(times, 1, 1)
+            repeated = replace(inputs, values=values, known=known)
+            return self._predict(repeated, self.encode(inputs), composed)
 
         return predict
 
@@ -77,5 +79,5 @@ class FastModel(AbstractWorldModel):
         for c, predictor in composed.items():
             out, linear = predictor(inputs, encoded)
             has_self = predictor.wiring.spread(predictor.has_self, len(out))
-            classes[c] = self.head(c, out, linear, inputs.values[c], has_self)
+            classes[c] = self.head(c, out, linear, inputs, has_self)
         return Predictions(self.schema, classes)

@@ -21,14 +21,16 @@ class Inputs:
     """What a network reads of a snapshot.
 
     `features[class]` (batch, object, field, input) are padded encoder inputs, `values[class]`
-    (batch, object, target, component) the current values of the predicted fields,
-    `extremes[class]` (batch, object, column) the largest and smallest values among the other
-    objects, `equal[source, class]` (batch, object, source object, pair) whether discrete
-    attributes of two objects agree, and `present[class]` (batch, object).
+    (batch, object, target, component) the current values of the predicted fields, `known[class]`
+    (batch, object, target) whether these are known, `extremes[class]` (batch, object, column) the
+    largest and smallest values among the other objects, `equal[source, class]` (batch, object,
+    source object, pair) whether discrete attributes of two objects agree, and `present[class]`
+    (batch, object).
     """
 
     features: PerClass
     values: PerClass
+    known: PerClass
     extremes: PerClass
     equal: Mapping[tuple[str, str], Tensor]
     present: PerClass
@@ -38,6 +40,7 @@ class Inputs:
         return Inputs(
             {c: change(t) for c, t in self.features.items()},
             {c: change(t) for c, t in self.values.items()},
+            {c: change(t) for c, t in self.known.items()},
             {c: change(t) for c, t in self.extremes.items()},
             {pair: change(t) for pair, t in self.equal.items()},
             {c: change(t) for c, t in self.present.items()},
@@ -125,10 +128,13 @@ def comparable(schema: Schema, source: str, target: str) -> list[str]:
 class Featuriser:
     """Turns snapshots into inputs and targets for one schema."""
 
-    def __init__(self, schema: Schema, scales: Scales, enrich: bool) -> None:
+    def __init__(
+        self, schema: Schema, scales: Scales, enrich: bool, flag_unknown: bool = False
+    ) -> None:
         self.schema = schema
         self.scales = scales
         self.enrich = enrich  # whole numbers also as one-hot codes; extremes; equalities
+        self.flag_unknown = flag_unknown  # one more number: 1 if the value is unknown
         fields = {c: list(schema.fields(c).values()) for c in schema.classes}
         self.raw_width = {c: max(f.size for f in fields[c]) for c in schema.classes}
         self.width = {c: max(self._width(f) for f in fields[c]) for c in schema.classes}
@@ -162,7 +168,8 @@ class Featuriser:
     def _width(self, field: Field) -> int:
         numbers = field.size if is_numeric(field) else 0
         has_codes = is_discrete(field) and (self.enrich or not is_numeric(field))
-        return numbers + (field.size * (field.num_values or 0) if has_codes else 0)
+        codes = field.size * (field.num_values or 0) if has_codes else 0
+        return numbers + codes + (1 if self.flag_unknown else 0)
 
     def field_width(self, class_name: str, field_name: str) -> int:
         """Number of encoder inputs of one field."""
@@ -183,24 +190,25 @@ class Featuriser:
 
     def inputs(self, before: Snapshot, dtype: torch.dtype) -> Inputs:
         """Inputs of a snapshot; unknown values and padding are zero."""
-        features, values, extremes, equal = {}, {}, {}, {}
+        features, values, known, extremes, equal = {}, {}, {}, {}, {}
         for c in self.schema.classes:
             rows = [self._encode(before, c, f, dtype) for f in self.schema.fields(c)]
             features[c] = torch.stack([_pad(r, self.width[c]) for r in rows], dim=2)
             values[c] = self._stack_targets(before, c, dtype)
+            flags = [_known(before, c, v) for v in self.schema.targets(c)]
+            known[c] = _stack_flags(flags, before.present[c])
             extremes[c] = self._extremes(before, c, dtype)
             for k in self.schema.classes:
                 if self.equal_fields[k, c]:
                     equal[k, c] = self._equal(before, k, c, dtype)
-        return Inputs(features, values, extremes, equal, dict(before.present))
+        return Inputs(features, values, known, extremes, equal, dict(before.present))
 
     def targets(self, transitions: Transitions, dtype: torch.dtype) -> Targets:
         """Targets of a batch of transitions."""
         known = {}
         for c in self.schema.classes:
             flags = [transitions.known(c, v) for v in self.schema.targets(c)]
-            counted = transitions.counted(c)
-            known[c] = torch.stack(flags, 2) if flags else counted.new_zeros(*counted.shape, 0)
+            known[c] = _stack_flags(flags, transitions.counted(c))
         values = {c: self._stack_targets(transitions.after, c, dtype) for c in self.schema.classes}
         return Targets(values, known)
 
@@ -216,7 +224,12 @@ class Featuriser:
             index = (value.long() - int(field.low or 0)).clamp(0, (field.num_values or 1) - 1)
             code = functional.one_hot(index, field.num_values or 1).to(dtype)
             parts.append(code.flatten(2))
-        return torch.where(_known(before, c, f).unsqueeze(-1), torch.cat(parts, dim=-1), 0.0)
+        known = _known(before, c, f).unsqueeze(-1)
+        encoded = torch.where(known, torch.cat(parts, dim=-1), 0.0)
+        if not self.flag_unknown:
+            return encoded
+        is_unknown = before.present[c].unsqueeze(-1) & ~known
+        return torch.cat([encoded, is_unknown.to(dtype)], dim=-1)
 
     def _extremes(self, before: Snapshot, c: str, dtype: torch.dtype) -> Tensor:
         """Largest and smallest values of numeric fields among the other objects."""
@@ -276,6 +289,11 @@ class Featuriser:
 
 def _known(snapshot: Snapshot, c: str, f: str) -> Tensor:
     return snapshot.present[c] & snapshot.observed[c][f]
+
+
+def _stack_flags(flags: list[Tensor], like: Tensor) -> Tensor:
+    """Flags of several fields, (batch, object, field), also if there is no field."""
+    return torch.stack(flags, 2) if flags else like.new_zeros(*like.shape, 0)
 
 
 def _others(objects: int, device: torch.device) -> Tensor:

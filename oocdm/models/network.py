@@ -19,13 +19,14 @@ from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.errors import ModelError
-from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.graph import ClassGraph, EdgeIndex, VariableGraph
 from oocdm.models.features import Featuriser, Inputs, Targets
 from oocdm.models.named import BuffersByName, ModulesByName
 from oocdm.models.options import ModelOptions
 from oocdm.models.parameters import EncoderParameters, HeadScales, PredictorParameters
 from oocdm.models.prediction import ClassPrediction, Predictions
 from oocdm.models.scales import Scales
+from oocdm.models.variables import HidingPlan
 from oocdm.schema import Schema
 
 # The parts of a predictor beside its linear core, each of which a target may do without.
@@ -33,6 +34,9 @@ PATHS = ("decoder", "sum", "extremes")
 
 # Turns inputs into predictions under structures that are fixed.
 Predictor = Callable[[Inputs], Predictions]
+
+# The same from what the inputs are made of.
+SnapshotPredictor = Callable[[Snapshot], Predictions]
 
 # Structures are given to a network as a matrix of 0 and 1: one column for each edge in EdgeIndex
 # order, then one for each target and path. The rows of a batch are divided among them evenly.
@@ -62,7 +66,7 @@ class AbstractWorldModel(nn.Module):
         self.options = options
         self.index = EdgeIndex.of(schema)
         scales = scales if scales is not None and options.normalise else Scales.unit(schema)
-        self.featuriser = Featuriser(schema, scales, enrich=options.enrich)
+        self.featuriser = Featuriser(schema, scales, options.enrich, options.flag_unknown)
         self._init_scales(scales)
         self._init_parameters()
         self.num_targets = sum(len(schema.targets(c)) for c in schema.classes)
@@ -218,9 +222,27 @@ class AbstractWorldModel(nn.Module):
         columns: np.ndarray = self.parts(torch.arange(width)[None], c)[0].numpy()
         return columns
 
-    def forward(self, before: Snapshot, graph: ClassGraph) -> Predictions:
-        """Distributions of all target fields under one graph."""
-        return self.decode(self.inputs(before), self.structures(graph))
+    def forward(self, before: Snapshot, graph: ClassGraph | VariableGraph) -> Predictions:
+        """Distributions of all target fields under one graph, of classes or of variables."""
+
+        def decode(structures: Structures) -> Predictor:
+            return lambda inputs: self.decode(inputs, structures)
+
+        return self._with_graph(graph, decode)(before)
+
+    def with_graph(self, graph: ClassGraph | VariableGraph) -> SnapshotPredictor:
+        """`forward` under a graph and weights as they are now: made once, to be used often."""
+        return self._with_graph(graph, self.under)
+
+    def _with_graph(
+        self, graph: ClassGraph | VariableGraph, make: Callable[[Structures], Predictor]
+    ) -> SnapshotPredictor:
+        if isinstance(graph, ClassGraph):
+            predict = make(self.structures(graph))
+            return lambda before: predict(self.inputs(before))
+        plan = HidingPlan.of(self.schema, graph)
+        predict = make(self.structures(plan.graph))
+        return lambda before: plan.predict(before, lambda seen: predict(self.inputs(seen)))
 
     @abstractmethod
     def decode(self, inputs: Inputs, structures: Structures) -> Predictions:
@@ -280,18 +302,20 @@ class AbstractWorldModel(nn.Module):
     # ---------------------------------------------------------------- the head
 
     def head(
-        self, c: str, out: Tensor, linear: Tensor | None, own: Tensor, has_self: Tensor
+        self, c: str, out: Tensor, linear: Tensor | None, inputs: Inputs, has_self: Tensor
     ) -> ClassPrediction:
         """Distributions from decoder outputs.
 
-        `out` and `linear` are (batch, object, target, output), `own` the current values
-        (batch, object, target, component), `has_self` (batch or 1, target): is V -> V' an edge?
+        `out` and `linear` are (batch, object, target, output), `has_self` (batch or 1, target):
+        is V -> V' an edge? Of the inputs only the current values of the class are used.
         """
         o, scales = self.options, self.head_scales(c)
+        own = inputs.values[c]
         width = own.shape[-1]
         mean, raw_sigma = out[..., :width], out[..., width : 2 * width]
         if o.predict_change:
-            is_change = has_self[:, None, :, None] > 0
+            # There is no change of what is not known: then the value itself is predicted.
+            is_change = ((has_self[:, None] > 0) & inputs.known[c]).unsqueeze(-1)
             unit = torch.where(is_change, scales.change_sd, scales.value_sd)
             centre = torch.where(is_change, own + scales.change_mean, scales.value_mean)
         else:

@@ -30,6 +30,7 @@ class ModelOptions:
     predict_change: bool = True  # where V -> V' is an edge, predict the change of V
     linear_path: bool = True  # a linear map beside the decoder, for the means
     structure_aware: bool = True  # decoder and linear map know which inputs the graph leaves them
+    flag_unknown: bool = False  # encoders see which values are unknown; otherwise just 0 for them
     normalise: bool = True  # inputs and outputs in units of the data's spread
     clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
     skip_unrelated: bool = True  # objects of a class without an edge into a target are left out

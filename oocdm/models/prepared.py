@@ -15,11 +15,11 @@ from oocdm.models.network import AbstractWorldModel
 
 @dataclass(frozen=True)
 class Prepared:
-    """Inputs and targets of many transitions, and the episode that each comes from."""
+    """Inputs and targets of many transitions, and the cluster that each comes from."""
 
     inputs: Inputs
     targets: Targets
-    episode: Tensor  # (transition,)
+    cluster: Tensor  # (transition,): those of one are not independent
 
     @staticmethod
     def of(
@@ -27,9 +27,9 @@ class Prepared:
     ) -> Prepared:
         """Prepare a dataset, or some of its transitions, for a model."""
         transitions = data.transitions(rows).to(model.device)
-        episode = data.episode_of if rows is None else data.episode_of[rows]
+        cluster = data.clusters if rows is None else data.clusters[rows]
         return Prepared(
-            model.inputs(transitions.before), model.targets(transitions), torch.as_tensor(episode)
+            model.inputs(transitions.before), model.targets(transitions), torch.as_tensor(cluster)
         )
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class Prepared:
         def pick(tensor: Tensor) -> Tensor:
             return tensor[rows]
 
-        return Prepared(self.inputs.map(pick), self.targets.map(pick), pick(self.episode))
+        return Prepared(self.inputs.map(pick), self.targets.map(pick), pick(self.cluster))
 
     def chunks(self, size: int) -> list[Prepared]:
         """The transitions in order, at most `size` at a time."""

@@ -86,7 +86,7 @@ class ReferenceModel(AbstractWorldModel):
     ) -> ClassPrediction:
         parents = [self._parents(c, v, structures).local[v] for v in self.schema.targets(c)]
         has_self = torch.cat(parents, dim=1).squeeze(2)
-        return self.head(c, out, linear, inputs.values[c], has_self)
+        return self.head(c, out, linear, inputs, has_self)
 
     # ---------------------------------------------------------------- encodings
 

@@ -10,10 +10,13 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from oocdm.discovery import VariableDiscovery
 from oocdm.graph import ClassGraph, Edge, EdgeIndex, Evidence
 
 if TYPE_CHECKING:
     from oocdm.inference.evaluate import Evaluation
+
+Place = int | tuple[int, int]  # of a class edge, or of an edge between two variables
 
 RIGHT, WRONG = "✓", "✗"
 
@@ -49,19 +52,43 @@ def graph_text(
     return Text("\n").join(rows)
 
 
+def variables_text(found: VariableDiscovery) -> Text:
+    """A graph over single variables as it prints, with scores in nats; open edges come last.
+
+    >>> from oocdm.graph import VariableGraph
+    >>> one, names = np.ones((1, 1)), ("Ball[0].x",)
+    >>> graph = VariableGraph(names, names, one)
+    >>> print(variables_text(VariableDiscovery(graph, one, one, 2 * one, one, np.array([["yes"]]))))
+    Ball[0].x <- Ball[0].x (1.00 ± 0.50)
+    """
+    graph, rows = found.graph, []
+    for j, output in enumerate(graph.outputs):
+        parts = [
+            Text().append(graph.inputs[i], "bold").append(f" ({_interval(found, (i, j))})", "dim")
+            for i in np.flatnonzero(graph.matrix[:, j]).tolist()
+        ]
+        row = Text(f"{output} <- ")
+        rows.append(row.append_text(Text(", ").join(parts) if parts else Text("(nothing)")))
+    places = np.argwhere(found.decision == "undecided").tolist()
+    for i, j in sorted(places, key=lambda place: -found.score[place[0], place[1]]):
+        rows.append(_open_row(f"{graph.outputs[j]} <- {graph.inputs[i]}", found, (i, j)))
+    return Text("\n").join(rows)
+
+
 def _open_rows(evidence: Evidence) -> list[Text]:
     """The edges that the data leave open, most helpful first."""
     positions = [i for i, word in enumerate(evidence.decision) if word == "undecided"]
     positions = [i for i in positions if not np.isnan(evidence.score[i])]
     positions.sort(key=lambda i: -evidence.score[i])
     edges = EdgeIndex.of(evidence.schema).edges
-    return [
-        Text(f"? {edges[i]}", "yellow").append(f" ({_interval(evidence, i)}, open)", "dim")
-        for i in positions
-    ]
+    return [_open_row(str(edges[i]), evidence, i) for i in positions]
 
 
-def _interval(evidence: Evidence, i: int) -> str:
+def _open_row(edge: str, evidence: Evidence | VariableDiscovery, i: Place) -> Text:
+    return Text(f"? {edge}", "yellow").append(f" ({_interval(evidence, i)}, open)", "dim")
+
+
+def _interval(evidence: Evidence | VariableDiscovery, i: Place) -> str:
     half = (evidence.high[i] - evidence.low[i]) / 2
     return f"{evidence.score[i]:.2f} ± {half:.2f}"
 

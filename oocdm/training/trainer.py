@@ -18,7 +18,7 @@ from oocdm.discovery import Discovery, Priors, StructureParts, resolution_of
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, EdgeIndex, Evidence
 from oocdm.methods.method import AbstractMethod, Standing, Term
-from oocdm.models.features import Featuriser
+from oocdm.models.features import Featuriser, Inputs
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.training.allocator import keep_freed_memory
 from oocdm.training.calibration import calibrate_sigma
@@ -113,6 +113,7 @@ class Trainer:
             torch.manual_seed(seed)
             self.model = method.build(data.schema, Featuriser.measure(fitted.transitions()))
         self.model.to(device)
+        self.logged = fitted
         self.fitted = Prepared.of(self.model, fitted)
         self.held = self.fitted
         if held is not data:
@@ -288,6 +289,8 @@ class Trainer:
         size = max(size // groups, 1) * groups
         rows = torch.as_tensor(self.rng.integers(len(self.fitted), size=size))
         batch = self.fitted.rows(rows)
+        if self.method.hide_variables:
+            batch = replace(batch, inputs=self._partial_inputs(rows.numpy()))
         loss = torch.zeros((), device=self.model.device)
         structures = [
             torch.as_tensor(term.structures, dtype=self.model.dtype, device=self.model.device)
@@ -310,6 +313,22 @@ class Trainer:
             )
         self.optimiser.step(learning_rate)
         return float(loss.detach())
+
+    def _partial_inputs(self, rows: np.ndarray) -> Inputs:
+        """Inputs of some transitions; from half of them single variables are hidden."""
+        before = self.logged.transitions(rows).before.to(self.model.device)
+        is_partial = self.rng.random((len(rows), 1)) < 0.5
+        masks = {
+            c: {
+                f: torch.as_tensor(
+                    is_partial & (self.rng.random((len(rows), n)) < self.method.hide_variables),
+                    device=self.model.device,
+                )
+                for f in self.model.schema.fields(c)
+            }
+            for c, n in before.counts.items()
+        }
+        return self.model.inputs(before.hide(masks))
 
     def _record(self, phase: str, step: int, losses: list[float]) -> None:
         entry = {

@@ -100,7 +100,8 @@ def test_train_writes_a_whole_run(
     block: Path, quick: list[str], oocdm: Oocdm, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    result = oocdm("train", block, "-o", run, "--threshold", "0.2", "--seed", "4", *quick)
+    options = ("--threshold", "0.2", "--hide-variables", "0.1", "--seed", "4")
+    result = oocdm("train", block, "-o", run, *options, *quick)
     assert result.stderr == ""
     names = ("config.json", "schema.json", "graph.json", "model.safetensors", "metrics.jsonl")
     assert all((run / name).is_file() for name in names)
@@ -110,6 +111,7 @@ def test_train_writes_a_whole_run(
     assert isinstance(loaded.method, package.Oocdm)
     assert (loaded.seed, loaded.method.threshold) == (4, 0.2)
     assert loaded.method.schedule.polish_steps == 2
+    assert loaded.method.hide_variables == 0.1
     for row in str(loaded.graph).splitlines():
         assert row.split(",")[0] in result.stdout
 
@@ -182,6 +184,19 @@ def test_discover(finished: Path, block: Path, oocdm: Oocdm, answer: Answer) -> 
     text = oocdm("discover", finished, "--data", block).stdout
     assert text.startswith("Block.s1 <- ")
     assert "Against the graph of the run: added " in text
+
+
+def test_discover_between_variables(
+    finished: Path, block: Path, oocdm: Oocdm, answer: Answer
+) -> None:
+    words = ("discover", finished, "--data", block, "--variables")
+    told = answer(*words, "--threshold", "1000")
+    assert told["edges"] == []
+    assert (len(told["inputs"]), len(told["outputs"]), len(told["table"])) == (12, 10, 120)
+    told = answer(*words, "--threshold", "-1000")
+    grounded = package.load(finished).graph.ground({"Block": 2, "Total": 1})
+    assert package.VariableGraph.from_json(told) == grounded
+    assert oocdm(*words).stdout.startswith("Block[0].s1 <- ")
 
 
 def test_eval(finished: Path, block: Path, oocdm: Oocdm, answer: Answer) -> None:

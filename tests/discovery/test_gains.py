@@ -234,13 +234,6 @@ def test_settled_parts_are_not_sampled_further() -> None:
     assert settled == sorted(settled) and seen[-1] == (len(full), len(full))
 
 
-def test_few_episodes_are_cut_into_stretches() -> None:
-    groups = gains_module.groups_of(np.repeat([3, 5], 50))
-    assert len(np.unique(groups)) == 20 and (np.diff(groups) >= 0).all()
-    many = gains_module.groups_of(np.repeat(np.arange(10) + 100, 4))
-    assert np.array_equal(many, np.repeat(np.arange(10), 4))
-
-
 def test_an_edge_that_cannot_occur_adds_nothing() -> None:
     """One nest has no other nest, so the edge between nests changes no prediction."""
 

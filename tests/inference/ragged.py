@@ -61,7 +61,7 @@ def ragged(
     observed: dict[str, dict[str, np.ndarray]] = {}
     for c in schema.classes:
         num = slots if isinstance(slots, int) else slots[c]
-        counts = rng.integers(1, num + 1, size=len(lengths))[episode]
+        counts = rng.integers(min(1, num), num + 1, size=len(lengths))[episode]
         here = (np.arange(num) < counts[:, None]) & (rng.random((rows, num)) < 0.8)
         present[c] = np.ones_like(here) if is_whole else here
         values[c], observed[c] = {}, {}

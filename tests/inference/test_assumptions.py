@@ -116,11 +116,7 @@ def knowing(sigma: float = SIGMA, bias: float = 0.0, speed: float = 0.5) -> Any:
         )
 
     model = SimpleNamespace(
-        schema=SCHEMA,
-        device=torch.device("cpu"),
-        inputs=lambda before: before,
-        structures=lambda graph: graph,
-        under=lambda structures: predict,
+        schema=SCHEMA, device=torch.device("cpu"), with_graph=lambda graph: predict
     )
     return SimpleNamespace(model=model, graph=ClassGraph.full(SCHEMA))
 

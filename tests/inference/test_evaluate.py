@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from oocdm.data import Dataset
 from oocdm.errors import DataError, ModelError
-from oocdm.graph import ClassGraph
+from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.inference import Evaluation, FieldReport, evaluate
 from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prediction import NormalField, Predictions
@@ -24,7 +24,7 @@ from tests.inference.ragged import SCHEMA, ragged, random_model
 @dataclass(frozen=True)
 class Fit:
     model: AbstractWorldModel
-    graph: ClassGraph
+    graph: ClassGraph | VariableGraph
 
 
 def fit_of(data: Dataset, preset: str = "default", seed: int = 0) -> Fit:
@@ -105,6 +105,20 @@ def test_ragged_data_by_hand(preset: str, seed: int) -> None:
     assert len({r.count for r in expected.fields.values()}) > 4
     assert expected.transitions == len(data.episode) - 5 - 1
     assert_equal(evaluate(fit, data), expected)
+
+
+def test_graphs_over_single_variables() -> None:
+    """As the graph of what is evaluated, or as another one."""
+    data = ragged()
+    fit = fit_of(data)
+    full = ClassGraph.full(SCHEMA).ground({c: p.shape[1] for c, p in data.present.items()})
+    matrix = np.random.default_rng(1).random(full.matrix.shape) < 0.6
+    some = VariableGraph(full.inputs, full.outputs, matrix)
+    expected = by_hand(Fit(fit.model, some), data)
+    for found in (evaluate(Fit(fit.model, some), data), evaluate(fit, data, graph=some)):
+        assert found.aill == pytest.approx(expected.aill)
+        for name, report in expected.fields.items():
+            assert found.fields[name].log_likelihood == pytest.approx(report.log_likelihood)
 
 
 def test_aill_is_the_paper_s_formula() -> None:

@@ -268,6 +268,7 @@ def test_json_round_trip_of_every_option() -> None:
         alpha=2.0,
         beta=3.0,
         max_scored=11,
+        hide_variables=0.1,
     )
     default = Oocdm()
     assert all(getattr(method, name) != getattr(default, name) for name in vars(default))

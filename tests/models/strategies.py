@@ -66,7 +66,7 @@ def options() -> st.SearchStrategy[ModelOptions]:
         name: st.booleans()
         for name in (
             *("enrich", "predict_change", "linear_path", "structure_aware"),
-            *("normalise", "clamp_means", "skip_unrelated"),
+            *("normalise", "clamp_means", "skip_unrelated", "flag_unknown"),
         )
     }
     aggregators = st.sampled_from([("attention",), ("sum",), ("attention", "sum")])
@@ -202,6 +202,27 @@ def map_class(snapshot: Snapshot, class_name: str, change: Callable[[Tensor], Te
     present = {**snapshot.present, class_name: change(snapshot.present[class_name])}
     values, observed = of_class(snapshot.values), of_class(snapshot.observed)
     return replace(snapshot, values=values, present=present, observed=observed)
+
+
+Change = Callable[[Snapshot, str, int, str, np.random.Generator], Snapshot]
+
+
+def with_new_value(before: Snapshot, c: str, i: int, f: str, rng: np.random.Generator) -> Snapshot:
+    """Another value of one attribute, in all samples."""
+    values = before.values[c][f].clone()
+    drawn = random_values(before.schema.field(c, f), values.shape[:1], rng)
+    values[:, i] = blank(drawn, before.observed[c][f][:, i])
+    return replace(before, values={**before.values, c: {**before.values[c], f: values}})
+
+
+def with_flipped_flag(
+    before: Snapshot, c: str, i: int, f: str, rng: np.random.Generator
+) -> Snapshot:
+    """One attribute known where it was not, and not where it was."""
+    observed = before.observed[c][f].clone()
+    observed[:, i] = ~observed[:, i] & before.present[c][:, i]
+    flags = {**before.observed, c: {**before.observed[c], f: observed}}
+    return with_new_value(replace(before, observed=flags), c, i, f, rng)
 
 
 def parameters_of(predictions: Predictions) -> Iterator[tuple[str, str, list[Tensor]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 import torch
@@ -133,8 +133,23 @@ def test_equalities_need_all_components_and_known_values() -> None:
 
 
 def test_values_are_the_raw_state() -> None:
-    values = inputs(enrich=True).values["Ant"]
-    assert values[0, 0].tolist() == [[2, 0], [0, 2], [1, 0]]
+    made = inputs(enrich=True)
+    assert made.values["Ant"][0, 0].tolist() == [[2, 0], [0, 2], [1, 0]]
+    assert made.known["Ant"][0].tolist() == [[True] * 3, [False, True, True], [False] * 3]
+
+
+@pytest.mark.parametrize("enrich", [False, True])
+def test_unknown_values_may_be_flagged(enrich: bool) -> None:
+    """By one more number in the end; padding is not unknown."""
+    plain = inputs(enrich)
+    flagging = Featuriser(SCHEMA, Scales.unit(SCHEMA), enrich, flag_unknown=True)
+    flagged = flagging.inputs(world(), torch.float64)
+    for i, f in enumerate(SCHEMA.fields("Ant")):
+        width = flagging.field_width("Ant", f) - 1
+        features = flagged.features["Ant"][0, :, i]
+        assert torch.equal(features[:, :width], plain.features["Ant"][0, :, i, :width])
+        assert features[:, width].tolist() == [0, 1 if f == "x" else 0, 0]
+        assert not features[:, width + 1 :].any()
 
 
 def test_targets_are_known_where_an_object_stays_and_is_observed() -> None:
@@ -155,7 +170,7 @@ def test_map_reaches_every_tensor() -> None:
     before = world().map(lambda t: t.repeat(3, *[1] * (t.ndim - 1)))
     picked = inputs(enrich=True, before=before).map(lambda t: t[:2])
     assert picked.batch_size == 2
-    groups = (picked.features, picked.values, picked.extremes, picked.equal, picked.present)
+    groups = [getattr(picked, field.name) for field in fields(picked)]
     assert {len(t) for group in groups for t in group.values()} == {2}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from oocdm.data.snapshot import Snapshot
+from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph, Edge
 from oocdm.models.fast import FastModel
+from oocdm.models.features import Featuriser
 from oocdm.models.network import AbstractWorldModel, Structures
 from oocdm.models.options import ModelOptions
 from oocdm.models.prediction import Predictions
@@ -25,6 +25,7 @@ from tests.models.strategies import (
     MIXED,
     PRESETS,
     Case,
+    Change,
     assert_near,
     blank,
     cases,
@@ -34,6 +35,8 @@ from tests.models.strategies import (
     random_snapshot,
     random_transitions,
     random_values,
+    with_flipped_flag,
+    with_new_value,
 )
 
 EXACT = 1e-10
@@ -53,26 +56,6 @@ def per_sample(structures: Structures, batch_size: int) -> np.ndarray:
 
 
 # ---------------------------------------------------------------- only parents matter
-
-Change = Callable[[Snapshot, str, int, str, np.random.Generator], Snapshot]
-
-
-def with_new_value(before: Snapshot, c: str, i: int, f: str, rng: np.random.Generator) -> Snapshot:
-    """Another value of one attribute, in all samples."""
-    values = before.values[c][f].clone()
-    drawn = random_values(before.schema.field(c, f), values.shape[:1], rng)
-    values[:, i] = blank(drawn, before.observed[c][f][:, i])
-    return replace(before, values={**before.values, c: {**before.values[c], f: values}})
-
-
-def with_flipped_flag(
-    before: Snapshot, c: str, i: int, f: str, rng: np.random.Generator
-) -> Snapshot:
-    """One attribute known where it was not, and not where it was."""
-    observed = before.observed[c][f].clone()
-    observed[:, i] = ~observed[:, i] & before.present[c][:, i]
-    flags = {**before.observed, c: {**before.observed[c], f: observed}}
-    return with_new_value(replace(before, observed=flags), c, i, f, rng)
 
 
 @KINDS
@@ -101,6 +84,27 @@ def test_non_parents_change_no_bit(
             is_parent = edges[:, model.index.position[edge]]
             for a, b in zip(before, after, strict=True):
                 assert torch.equal(a[~is_parent, j], b[~is_parent, j]), str(edge)
+
+
+@KINDS
+@settings(max_examples=30)
+@given(case=cases(min_count=1), num=st.sampled_from([1, 2, 6]), dtype=DTYPES)
+def test_what_stands_where_nothing_is_known_changes_no_bit(
+    kind: type[AbstractWorldModel], case: Case, num: int, dtype: torch.dtype
+) -> None:
+    model, rng = case.model(kind, dtype), case.rng()
+    structures = case.structures(model, num)
+    before = case.before
+    values: dict[str, dict[str, Tensor]] = {c: {} for c in before.values}
+    for c, fields in before.values.items():
+        for f, value in fields.items():
+            garbage = random_values(case.schema.field(c, f), value.shape[:2], rng)
+            values[c][f] = value + blank(garbage, ~before.observed[c][f])
+    old = decode(model, case.before, structures)
+    new = decode(model, replace(case.before, values=values), structures)
+    for (c, v, ours), (_, _, theirs) in zip(parameters_of(old), parameters_of(new), strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            assert torch.equal(a, b), f"{c}.{v}"
 
 
 class Ball(ObjectClass):
@@ -134,6 +138,24 @@ def test_every_parent_matters(kind: type[AbstractWorldModel], chosen: ModelOptio
             if (c, v) == (edge.target_class, edge.target_field)
         ]
         assert not torch.equal(*mine), str(edge)
+
+
+@KINDS
+def test_a_change_is_predicted_only_of_what_is_known(kind: type[AbstractWorldModel]) -> None:
+    """Far from 0, where the values are: an unknown one is not taken for 0."""
+    schema = Schema(Wall)
+    x = torch.tensor([[100.0], [101.0], [99.0], [100.0]])
+    before = Snapshot.of(schema, {"Wall": {"x": x}})
+    after = Snapshot.of(schema, {"Wall": {"x": x + torch.tensor([[0.01], [-0.01], [0.0], [0.0]])}})
+    model = kind(schema, ModelOptions(), Featuriser.measure(Transitions(before, after)))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    hidden = before.hide({"Wall": {"x": torch.tensor([[False], [False], [True], [True]])}})
+    found = model(hidden, ClassGraph.full(schema))["Wall", "x"]
+    torch.testing.assert_close(found.mean[:2], x[:2])
+    assert found.mean[2:].tolist() == [[100.0], [100.0]]
+    assert found.sigma[2:].min() > 50 * found.sigma[:2].max()
 
 
 # ---------------------------------------------------------------- any number of objects

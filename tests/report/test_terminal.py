@@ -8,9 +8,16 @@ from dataclasses import replace
 import numpy as np
 from rich.console import Console, RenderableType
 
-from oocdm.graph import ClassGraph, Evidence
+from oocdm.discovery import VariableDiscovery
+from oocdm.graph import ClassGraph, Evidence, VariableGraph
 from oocdm.inference.evaluate import Evaluation, FieldReport
-from oocdm.report.terminal import evaluation_table, graph_text, growth_table, text_table
+from oocdm.report.terminal import (
+    evaluation_table,
+    graph_text,
+    growth_table,
+    text_table,
+    variables_text,
+)
 from oocdm.schema import ObjectClass, Real, Schema
 
 
@@ -52,6 +59,20 @@ def test_graph_with_scores() -> None:
         "Ball.x <- self.x (1.23 ± 0.03), self.v (1.23 ± 0.03)",
         "Ball.v <- Ball[*].v (required)",
         f"? {GRAPH.index.edges[opened]} (0.04 ± 0.03, open)",
+    ]
+
+
+def test_graph_of_variables_with_scores() -> None:
+    names = ("Ball[0].x", "Ball[1].x")
+    score = np.array([[1.234, 0.04], [0.05, np.nan]])
+    decision = np.array([["yes", "undecided"], ["undecided", "no"]])
+    graph = VariableGraph(names, names, decision == "yes")
+    found = VariableDiscovery(graph, score, score - 0.03, score + 0.03, score, decision)
+    assert shown(variables_text(found)) == [
+        "Ball[0].x <- Ball[0].x (1.23 ± 0.03)",
+        "Ball[1].x <- (nothing)",
+        "? Ball[0].x <- Ball[1].x (0.05 ± 0.03, open)",
+        "? Ball[1].x <- Ball[0].x (0.04 ± 0.03, open)",
     ]
 
 

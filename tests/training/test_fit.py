@@ -214,6 +214,39 @@ def test_another_seed_gives_other_weights(finished: dict[str, FitResult]) -> Non
             assert not torch.equal(parameter, ours[name]), name
 
 
+# ---------------------------------------------------------------- hidden variables
+
+
+HIDING = replace(METHODS["oocdm"], hide_variables=0.3)
+
+
+@pytest.mark.parametrize(("phase", "step"), [("learn", 7), ("polish", 5)])
+def test_hiding_survives_an_interruption(phase: str, step: int, tmp_path: Path) -> None:
+    interrupt(tmp_path, HIDING, phase, step)
+    uninterrupted = fit(DATA, HIDING, seed=5)
+    assert_same(resume(tmp_path, DATA), uninterrupted)
+    assert_same(load(tmp_path), uninterrupted)
+
+
+def test_half_of_the_samples_keep_everything() -> None:
+    built = Trainer(DATA, HIDING, seed=5)
+    rows = np.arange(len(built.fitted)).repeat(20)
+    whole, partial = built.fitted.rows(torch.as_tensor(rows)).inputs, built._partial_inputs(rows)
+    flags = [(whole.features[c] != partial.features[c]).any(-1) for c in DATA.schema.classes]
+    is_hidden = torch.cat([f.flatten(1) for f in flags], dim=1).double()  # (batch, variable)
+    is_partial = is_hidden.any(1)
+    never = 0.5 * 0.7 ** is_hidden.shape[1]
+    assert float(is_partial.double().mean()) == pytest.approx(0.5 - never, abs=0.03)
+    assert float(is_hidden.mean()) == pytest.approx(0.5 * 0.3, abs=0.02)
+    assert not torch.equal(built._partial_inputs(rows).features["Ball"], partial.features["Ball"])
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.0])
+def test_a_probability_of_hiding(probability: float) -> None:
+    with pytest.raises(ModelError, match=r"^hide_variables: expected a probability from 0 to less"):
+        fit(DATA, hide_variables=probability)
+
+
 # ---------------------------------------------------------------- the graph
 
 

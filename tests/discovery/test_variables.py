@@ -1,0 +1,191 @@
+"""Discovery of edges between single variables, against gains computed one by one."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from oocdm.data import Dataset
+from oocdm.discovery import Rule, VariableDiscovery, discover_variables, resolution_of
+from oocdm.errors import DataError, GraphError
+from oocdm.graph import ClassGraph, VariableGraph
+from oocdm.models.network import AbstractWorldModel
+from oocdm.schema import Integer, ObjectClass, Real, Schema
+from tests.inference.ragged import SCHEMA as RAGGED
+from tests.inference.ragged import ragged, random_model
+
+
+class Ball(ObjectClass):
+    x = Real()
+    hue = Integer(1, 3)
+    push = Real(action=True)
+
+
+class Wall(ObjectClass):
+    place = Real(static=True)
+
+
+class Sum(ObjectClass):
+    x = Real()
+
+
+SCHEMA = Schema(Ball, Wall, Sum)
+SLOTS = {"Ball": 2, "Wall": 1, "Sum": 1}
+DATA = ragged(SCHEMA, (60,) * 9, SLOTS, is_whole=True)
+ROWS = ["Ball.x <- self.x, self.push, Wall[*].place", "Ball.hue <- Ball[*].x", "Sum.x <- Ball[*].x"]
+GRAPH = ClassGraph.parse(SCHEMA, ROWS)
+
+
+@pytest.fixture(scope="module")
+def model() -> AbstractWorldModel:
+    return random_model(DATA)
+
+
+@pytest.fixture(scope="module")
+def found(model: AbstractWorldModel) -> VariableDiscovery:
+    return discover_variables(model, DATA, GRAPH, Rule(), resolution_of(model, 0.1))
+
+
+def scores_by_hand(model: AbstractWorldModel, data: Dataset, hidden: str | None) -> np.ndarray:
+    """Log-likelihoods (transition, output), one variable of the data deleted."""
+    transitions = data.transitions()
+    before = transitions.before
+    if hidden is not None:
+        c, i, f = re.split(r"\[|\]\.", hidden)
+        observed, values = before.observed[c][f].clone(), before.values[c][f].clone()
+        observed[:, int(i)], values[:, int(i)] = False, 0
+        before = replace(
+            before,
+            observed={**before.observed, c: {**before.observed[c], f: observed}},
+            values={**before.values, c: {**before.values[c], f: values}},
+        )
+    with torch.no_grad():
+        predictions = model(before, GRAPH)
+        table = predictions.log_prob(model.targets(transitions), resolution_of(model, 0.1))
+    return np.concatenate([table[c].flatten(1).numpy() for c in ("Ball", "Sum")], axis=1)
+
+
+def test_gains_and_errors_one_by_one(model: AbstractWorldModel, found: VariableDiscovery) -> None:
+    group = DATA.clusters
+    everything = scores_by_hand(model, DATA, None)
+    allowed = GRAPH.ground(SLOTS)
+    assert (found.graph.inputs, found.graph.outputs) == (allowed.inputs, allowed.outputs)
+    assert np.array_equal(~np.isnan(found.score), allowed.matrix)
+    num = group.max() + 1
+    assert num == 9
+    for i, name in enumerate(allowed.inputs):
+        gains = everything - scores_by_hand(model, DATA, name)
+        mean = gains.mean(0)
+        sums = np.stack([(gains - mean)[group == g].sum(0) for g in range(num)])
+        error = np.sqrt((sums**2).sum(0) * num / (num - 1)) / len(DATA)
+        half = (found.high - found.low)[i] / 2
+        tested = allowed.matrix[i]
+        np.testing.assert_allclose(found.score[i][tested], mean[tested], atol=1e-9)
+        # The 97.5 % point of a t-distribution with 8 degrees of freedom.
+        np.testing.assert_allclose(half[tested], 2.306004135 * error[tested], atol=1e-9)
+        assert np.allclose(gains[:, ~tested], 0)  # what the class graph forbids adds nothing
+
+
+def test_decisions_follow_the_rule(model: AbstractWorldModel, found: VariableDiscovery) -> None:
+    allowed = GRAPH.ground(SLOTS).matrix
+    assert set(found.decision[~allowed]) == {"no"}
+    assert set(found.decision[allowed]) <= {"yes", "no", "undecided"}
+    assert np.array_equal(found.decision == "yes", found.graph.matrix)
+    all_of_it = discover_variables(model, DATA, GRAPH, Rule(threshold=-1e9))
+    assert np.array_equal(all_of_it.graph.matrix, allowed)
+    nothing = discover_variables(model, DATA, GRAPH, Rule(threshold=1e9))
+    assert not nothing.graph.matrix.any() and set(nothing.decision.ravel()) == {"no"}
+
+
+def test_rows_are_ready_for_json(found: VariableDiscovery) -> None:
+    rows = json.loads(json.dumps(found.rows(), allow_nan=False))
+    assert len(rows) == found.score.size == 8 * 5
+    assert list(rows[0]) == ["edge", "score", "low", "high", "p_value", "decision"]
+    assert rows[0]["edge"] == "Ball[0].x <- Ball[0].x"
+    by_edge = {row["edge"]: row for row in rows}
+    inputs, outputs = found.graph.inputs, found.graph.outputs
+    i, j = inputs.index("Ball[1].x"), outputs.index("Sum[0].x")
+    assert by_edge["Sum[0].x <- Ball[1].x"]["score"] == pytest.approx(found.score[i, j])
+    forbidden = by_edge["Sum[0].x <- Sum[0].x"]
+    assert (forbidden["score"], forbidden["decision"]) == (None, "no")
+
+
+def test_roc_auc(found: VariableDiscovery) -> None:
+    inputs, outputs = found.graph.inputs, found.graph.outputs
+    tested = ~np.isnan(found.score)
+    best = np.nan_to_num(found.score, nan=-np.inf) > np.nanmedian(found.score)
+    assert found.roc_auc(VariableGraph(inputs, outputs, best)) == 1.0
+    assert found.roc_auc(VariableGraph(inputs, outputs, tested & ~best)) == 0.0
+    assert np.isnan(found.roc_auc(VariableGraph(inputs, outputs, tested)))
+    with pytest.raises(GraphError, match=r"^roc_auc: cannot compare variable graphs over diff"):
+        found.roc_auc(GRAPH.ground({**SLOTS, "Ball": 3}))
+
+
+def test_progress_counts_edges(model: AbstractWorldModel) -> None:
+    told: list[tuple[int, int]] = []
+    discover_variables(model, DATA, GRAPH, Rule(), settling=lambda *n: told.append(n))
+    total = int(GRAPH.ground(SLOTS).matrix.sum())
+    assert told[-1] == (total, total)
+    assert [n for n, _ in told] == sorted({n for n, _ in told})
+    assert len(told) == 2 * 2 + 1  # one pass for each x and push, and for the wall's place
+
+
+def test_what_is_never_known_cannot_be_tested(model: AbstractWorldModel) -> None:
+    values = {c: dict(fields) for c, fields in DATA.values.items()}
+    observed = {c: dict(fields) for c, fields in DATA.observed.items()}
+    x, known = values["Ball"]["x"].copy(), observed["Ball"]["x"].copy()
+    x[:, 1], known[:, 1] = 0, False
+    values["Ball"]["x"], observed["Ball"]["x"] = x, known
+    data = replace(DATA, values=values, observed=observed)
+    found = discover_variables(model, data, GRAPH, Rule())
+    decision = {row["edge"]: row["decision"] for row in found.rows()}
+    for edge in ("Ball[1].x <- Ball[1].push", "Ball[0].hue <- Ball[1].x", "Sum[0].x <- Ball[1].x"):
+        assert decision[edge] == "untestable"
+    assert decision["Sum[0].x <- Ball[0].x"] != "untestable"
+    assert decision["Ball[1].x <- Ball[0].x"] == "no"  # not in the class graph
+
+
+@pytest.mark.parametrize("balls", [0, 1])
+def test_few_objects(balls: int) -> None:
+    data = ragged(SCHEMA, (5,) * 3, {**SLOTS, "Ball": balls}, is_whole=True)
+    found = discover_variables(random_model(DATA), data, ClassGraph.full(SCHEMA), Rule())
+    assert found.score.shape == (3 * balls + 2, 2 * balls + 1)
+    assert not np.isnan(found.score).any()
+    assert len(found.rows()) == found.score.size
+
+
+def test_no_edge_at_all(model: AbstractWorldModel) -> None:
+    found = discover_variables(model, DATA, ClassGraph.empty(SCHEMA), Rule())
+    assert not found.graph.matrix.any() and np.isnan(found.score).all()
+
+
+# ---------------------------------------------------------------- errors
+
+
+def test_objects_that_come_and_go() -> None:
+    data = ragged()
+    message = (
+        r"^discover_variables: expected the same objects of class `Ant` in every step, got 1 to 4 "
+        r"in 4 places\. Edges between classes need no fixed objects: use `discover`\.$"
+    )
+    with pytest.raises(DataError, match=message):
+        discover_variables(random_model(data), data, ClassGraph.full(RAGGED), Rule())
+
+
+def test_other_objects_in_other_episodes(model: AbstractWorldModel) -> None:
+    ids = {c: each.copy() for c, each in DATA.object_ids.items()}
+    ids["Ball"][4] += 1
+    message = "expected the same objects of class `Ball` in every episode, got others in episode 4"
+    with pytest.raises(DataError, match=message):
+        discover_variables(model, replace(DATA, object_ids=ids), GRAPH, Rule())
+
+
+def test_data_of_another_schema(model: AbstractWorldModel) -> None:
+    other = ragged(Schema(Ball), (5,) * 3, is_whole=True)
+    with pytest.raises(DataError, match=r"^This dataset does not fit the model"):
+        discover_variables(model, other, GRAPH, Rule())
