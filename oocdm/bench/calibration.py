@@ -23,7 +23,7 @@ from oocdm.training import fit
 # fixed number of steps, not of seconds: the results do not depend on the machine.
 SCHEDULE = Schedule(
     iterations=6,
-    steps_per_iteration=140,
+    steps_per_iteration=130,
     polish_steps=0,
     patience=6,
     batch_size=256,

@@ -45,9 +45,10 @@ PAPER_SCHEDULE = Schedule(
 class Oocdm(AbstractMethod):
     """Learns predictors under many graphs, discovers the graph from them, and repeats.
 
-    The default divides each batch among three kinds of structures: any (each part present with
-    a probability that is itself drawn), neighbours of the estimate (one part of each target the
-    other way round) and the estimate; discovery compares the estimate with its neighbours on
+    The default divides each batch among four kinds of structures: any (each part present with
+    a probability that is itself drawn), the estimate with its contested parts in any combination,
+    neighbours of the estimate (one part of each target the other way round) and the estimate;
+    discovery compares the estimate with its neighbours on
     held-out episodes. `Oocdm.preset("paper")` scores every sample under G_lambda, G_1 and the
     estimate, and leaves single edges out of the full graph, on the training data.
 
@@ -130,8 +131,9 @@ class Oocdm(AbstractMethod):
         quarter = self.num_graphs // 4
         rows = [
             _any(quarter, now, rng),
-            self._neighbours(self.num_graphs - 2 * quarter, now, rng),
-            np.repeat(estimate[None], quarter, axis=0),
+            _undecided(quarter, now, rng),
+            self._neighbours(quarter, now, rng),
+            np.repeat(estimate[None], self.num_graphs - 3 * quarter, axis=0),
         ]
         return [Term(1.0, np.concatenate(rows))]
 
@@ -139,14 +141,23 @@ class Oocdm(AbstractMethod):
         """The estimate with one part of each target turned, as discovery will compare them.
 
         Contested parts are turned more often: with and without them the network must be equally
-        well trained.
+        well trained. In half of the rows an edge that comes in takes the place of another, which
+        may only have stood in for it.
         """
         weight = np.where(now.contested, self.contested_weight, 1.0) * now.free
         with np.errstate(divide="ignore"):
             drawn = np.log(weight) + rng.gumbel(size=(count, len(weight)))
-        is_turned = np.zeros(drawn.shape, dtype=bool)
+        rows, is_turned = np.arange(count), np.zeros(drawn.shape, dtype=bool)
         for columns in now.parts.columns:
-            is_turned[np.arange(count), columns[drawn[:, columns].argmax(1)]] = True
+            chosen = columns[drawn[:, columns].argmax(1)]
+            is_turned[rows, chosen] = True
+            edges = columns[columns < now.parts.num_edges]
+            present = edges[now.estimate[edges]]
+            if len(present):
+                replaced = rng.choice(present, size=count)
+                is_edge = (rows % 2 == 1) & (chosen < now.parts.num_edges)
+                comes_in = is_edge & ~now.estimate[chosen]
+                is_turned[rows[comes_in], replaced[comes_in]] = True
         return now.estimate ^ (is_turned & now.free)
 
     def discover(
@@ -182,3 +193,9 @@ def _any(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
     probability = rng.random((count, 1))
     is_present = rng.random((count, len(now.estimate))) < probability
     return np.where(now.free, is_present, now.estimate)
+
+
+def _undecided(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
+    """The estimate with contested parts present as often as not, in all combinations."""
+    is_turned = rng.random((count, len(now.estimate))) < 0.5
+    return now.estimate ^ (is_turned & now.contested & now.free)

@@ -10,14 +10,7 @@ import numpy as np
 from oocdm import Schedule, collect, fit, make
 from oocdm.graph import EdgeIndex
 
-SHORT = Schedule(
-    iterations=4,
-    steps_per_iteration=350,
-    polish_steps=0,
-    batch_size=256,
-    final_learning_rate=5e-4,
-    resolution=0.2,
-)
+SHORT = Schedule(iterations=6, steps_per_iteration=250, polish_steps=0, batch_size=256)
 
 
 def test_the_exact_graph_of_two_blocks() -> None:
