@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from oocdm.cli.output import AsJson, Output, Threads, use_threads
 from oocdm.errors import OocdmError
@@ -39,28 +41,26 @@ def paper(
     from oocdm.bench.paper import run_graphs, run_paper
     from oocdm.report.terminal import cells_table
 
-    use_threads(threads)
     if table not in (None, "graphs"):
         raise OocdmError(f"Option --table: expected graphs, got {table!r}.")
     if (table is None) == (not env):
         raise OocdmError("bench paper: expected --env or --table, one of them.")
-    out = Output(as_json)
-    with ProgressBar() as bar:
+
+    def run(bar: ProgressBar) -> dict[str, Any]:
         if table == "graphs":
-            answer = run_graphs(output, bar.show_cell)
-        else:
-            answer = run_paper(
-                envs=env or [],
-                methods=method or ["oocdm"],
-                seeds=parse_seeds(seeds),
-                preset=preset,
-                results_folder=output,
-                minutes=minutes,
-                progress=bar.show_cell,
-                variant=variant,
-            )
-    out.say(cells_table(answer["cells"]))
-    out.finish(answer)
+            return run_graphs(output, bar.show_cell)
+        return run_paper(
+            envs=env or [],
+            methods=method or ["oocdm"],
+            seeds=parse_seeds(seeds),
+            preset=preset,
+            results_folder=output,
+            minutes=minutes,
+            progress=bar.show_cell,
+            variant=variant,
+        )
+
+    _measure(run, lambda answer: [cells_table(answer["cells"])], threads, as_json)
 
 
 def speed(
@@ -77,19 +77,12 @@ def speed(
     from oocdm.bench.speed import run_speed
     from oocdm.report.terminal import growth_table, speed_table
 
-    use_threads(threads)
-    out = Output(as_json)
-    with ProgressBar() as bar:
-        answer = run_speed(
-            envs=env or ["block5", "block10", "mouse"],
-            repeats=repeats,
-            results_folder=output,
-            progress=bar.tell,
-        )
-    out.say(speed_table(answer["rows"]))
-    out.say()
-    out.say(growth_table(answer["growth"]))
-    out.finish(answer)
+    _measure(
+        lambda bar: run_speed(env, repeats, output, bar.tell),
+        lambda answer: [speed_table(answer["rows"]), growth_table(answer["growth"])],
+        threads,
+        as_json,
+    )
 
 
 def calibration(
@@ -103,17 +96,12 @@ def calibration(
     from oocdm.bench.calibration import run_calibration
     from oocdm.report.terminal import calibration_table
 
-    use_threads(threads)
-    out = Output(as_json)
-    with ProgressBar() as bar:
-        answer = run_calibration(
-            worlds,
-            output,
-            lambda done, total: bar.show("Fitting worlds", done, total),
-            first_seed,
-        )
-    out.say(calibration_table(answer["summary"]))
-    out.finish(answer)
+    _measure(
+        lambda bar: run_calibration(worlds, output, bar.show_worlds, first_seed),
+        lambda answer: [calibration_table(answer["summary"])],
+        threads,
+        as_json,
+    )
 
 
 def samples(
@@ -128,12 +116,12 @@ def samples(
     from oocdm.bench.samples import run_samples
     from oocdm.report.terminal import samples_table
 
-    use_threads(threads)
-    out = Output(as_json)
-    with ProgressBar() as bar:
-        answer = run_samples(env, output, bar.show_cell)
-    out.say(samples_table(answer["rows"]))
-    out.finish(answer)
+    _measure(
+        lambda bar: run_samples(env, output, bar.show_cell),
+        lambda answer: [samples_table(answer["rows"])],
+        threads,
+        as_json,
+    )
 
 
 def decisions(
@@ -148,11 +136,27 @@ def decisions(
     from oocdm.bench.decisions import run_decisions
     from oocdm.report.terminal import decisions_table
 
+    _measure(
+        lambda bar: run_decisions(env, output, bar.show_cell),
+        lambda answer: [decisions_table(answer["rows"])],
+        threads,
+        as_json,
+    )
+
+
+def _measure(
+    run: Callable[[ProgressBar], dict[str, Any]],
+    tables: Callable[[dict[str, Any]], list[Table]],
+    threads: int,
+    as_json: bool,
+) -> None:
+    """Run a benchmark with a progress bar, then show its tables or its JSON."""
     use_threads(threads)
     out = Output(as_json)
     with ProgressBar() as bar:
-        answer = run_decisions(env, output, bar.show_cell)
-    out.say(decisions_table(answer["rows"]))
+        answer = run(bar)
+    for table in tables(answer):
+        out.say(table)
     out.finish(answer)
 
 

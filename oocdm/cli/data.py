@@ -46,6 +46,7 @@ def collect(
     likelihood: Annotated[
         str | None, typer.Option(help="Of whole numbers: categorical or normal (Mouse).")
     ] = None,
+    world_seed: Annotated[int | None, typer.Option(help="Which world (generated).")] = None,
     num_blocks: Annotated[str | None, typer.Option(metavar="N", help="Or: random.")] = None,
     num_food: Count = None,
     num_monsters: Count = None,
@@ -57,7 +58,13 @@ def collect(
     out, started = Output(as_json), time.perf_counter()
     if output.exists() and not overwrite:
         raise DataError(f"`{output}` exists already. Choose another folder, or pass --overwrite.")
-    plain = {"variant": variant, "ood": ood or None, "noise": noise, "likelihood": likelihood}
+    plain = {
+        "variant": variant,
+        "ood": ood or None,
+        "noise": noise,
+        "likelihood": likelihood,
+        "world_seed": world_seed,
+    }
     counts = {
         "num_blocks": num_blocks,
         "num_food": num_food,

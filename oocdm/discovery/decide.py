@@ -44,6 +44,7 @@ class Search:
     rule: Rule
     path_threshold: float
     resolution: Mapping[str, Tensor] | None
+    patience: int = Stopping.patience  # transitions before a part may be given up
     weights: np.ndarray | None = None  # of the edges, from soft priors
     settling: Settling | None = None
 
@@ -52,7 +53,7 @@ class Search:
         num_edges = len(model.index)
         effect = np.full(len(structure), self.path_threshold)
         effect[:num_edges] = self.rule.effect
-        stopping = Stopping(effect)
+        stopping = Stopping(effect, patience=self.patience)
         return part_gains(
             model, self.data, structure, self.resolution, tested, stopping, self.settling
         )

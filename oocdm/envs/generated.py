@@ -35,16 +35,17 @@ MIN_LIKENESS = 0.8  # correlation of a decoy with the parent that it resembles
 
 
 class GeneratedWorld(AbstractWorld):
-    """A random world of two or three classes, drawn from `world_seed`, with its true graph.
+    """A random world of some classes, drawn from `world_seed`, with its true graph.
 
-    A class has two to four fields and one to four objects. A real field is a sum of some of:
-    part of itself; other fields of its object, some only where a gate is open; the largest value
-    of a field among other objects; the number of other objects above a threshold or in a
-    category. Or it only keeps itself, or drifts. A field with three categories goes to the next
-    one, for sure or with a chance, if a condition on a parent holds. About half of the fields
-    have noise, some 5 to 10 % of their spread. A decoy repeats the mechanism of a field that
-    causes others, with noise of its own, but causes nothing. Real fields start in (-1, 1),
-    actions are uniform. There is no reward, and an episode lasts `max_episode_steps`.
+    There are two to `max_classes` classes with two to `max_fields` fields and one to four objects
+    each. A real field is a sum of some of: part of itself; other fields of its object, some only
+    where a gate is open; the largest value of a field among other objects; the number of other
+    objects above a threshold or in a category. Or it only keeps itself, or drifts. A field with
+    three categories goes to the next one, for sure or with a chance, if a condition on a parent
+    holds. About half of the fields have noise, some 5 to 10 % of their spread. A decoy repeats
+    the mechanism of a field that causes others, with noise of its own, but causes nothing. Real
+    fields start in (-1, 1), actions are uniform. There is no reward, and an episode lasts
+    `max_episode_steps`.
 
     Fields stay bounded, since the weights of states in a sum add up to at most 0.95 and the rest
     of it is bounded. Every edge matters, since mechanisms are drawn until the later half of 100
@@ -58,19 +59,19 @@ class GeneratedWorld(AbstractWorld):
       other field can stand in for it;
     - a decoy has a correlation of 0.8 or more with the field that it resembles.
 
-    Options: `varying` (an episode draws the number of objects of each class, from 1 on) and
+    More options: `varying` (an episode draws the number of objects of each class, from 1 on) and
     `decoys` (the world has a decoy); None leaves it to the seed.
 
     >>> world = GeneratedWorld(world_seed=4)
     >>> print(world.describe())
-    2 A, 2 B
-    A.x1' = 0.52 self.x1 + 0.48 count(B[*].x1 > 0.08) + 0.59 self.a
-    B.x1' = 0.70 self.x1 - 0.63 self.a
-    B.x2' = 0.70 self.x2 - 0.63 self.a + N(0, sd 0.037) (a decoy of x1)
+    2 A, 3 B
+    A.x1' = 0.66 self.x1 + 0.30 count(A[*].a is 2) + N(0, sd 0.021) (a decoy of x2)
+    A.x2' = 0.66 self.x2 + 0.30 count(A[*].a is 2)
+    B.x1' = 0.51 self.x1 + 0.48 count(A[*].x2 > 0.40) + N(0, sd 0.032)
     >>> print(world.true_graph)
-    A.x1 <- self.x1, self.a, B[*].x1
-    B.x1 <- self.x1, self.a
-    B.x2 <- self.x2, self.a
+    A.x1 <- self.x1, A[*].a
+    A.x2 <- self.x2, A[*].a
+    B.x1 <- self.x1, A[*].x2
     """
 
     def __init__(

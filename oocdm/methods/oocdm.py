@@ -71,6 +71,7 @@ class Oocdm(AbstractMethod):
     alpha: float = 1.0  # weight of the full graph, with preset "paper"
     beta: float = 1.0  # weight of the estimate, with preset "paper"
     max_scored: int = 20_000  # held-out transitions used by one discovery, at most
+    patience: int = 4096  # transitions before an edge may be given up; at most half of them
     # Probability that a single variable is hidden from a training sample, as variable-level
     # discovery will do; half of the samples keep everything.
     hide_variables: float = 0.0
@@ -172,11 +173,14 @@ class Oocdm(AbstractMethod):
         if self.is_paper:
             if not free[: len(model.index)].any():
                 return None
-            search = Search(data, free, self.rule, self.path_threshold, None, weights)
+            search = Search(data, free, self.rule, self.path_threshold, None, weights=weights)
             return discover_leave_one_out(model, estimate, search)
         scored = data.rows(slice(0, self.max_scored))
         resolution = resolution_of(model, self.schedule.resolution)
-        search = Search(scored, free, self.rule, self.path_threshold, resolution, weights, settling)
+        patience = min(self.patience, len(scored) // 2)
+        search = Search(
+            *(scored, free, self.rule, self.path_threshold, resolution), patience, weights, settling
+        )
         return discover_around(model, estimate, search)
 
     def to_json(self) -> dict[str, Any]:

@@ -75,6 +75,10 @@ class ProgressBar:
         if self._is_shown:
             self._bar.console.print(text, markup=False, highlight=False)
 
+    def show_worlds(self, done: int, total: int) -> None:
+        """Draw how many generated worlds are fitted."""
+        self.show("Fitting worlds", done, total)
+
     def show_collect(self, done: int, total: int) -> None:
         """Draw how many transitions are collected."""
         self.show("Collecting", done, total)

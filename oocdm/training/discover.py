@@ -7,7 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, Settling, VariableDiscovery, resolution_of, variables
+from oocdm.discovery import (
+    Discovery,
+    Settling,
+    Stopping,
+    VariableDiscovery,
+    resolution_of,
+    variables,
+)
 from oocdm.errors import ModelError
 from oocdm.methods import AbstractMethod, Oocdm
 from oocdm.models.prepared import Prepared
@@ -85,8 +92,11 @@ def discover_variables(
 
 def _method(result: FitResult, threshold: float | None) -> AbstractMethod:
     """The method of a run, with another threshold if there is one."""
-    if threshold is None:
-        return result.method
-    if not isinstance(result.method, Oocdm):
-        raise ModelError(f"Method `{result.method.name}` has no threshold.")
-    return replace(result.method, threshold=threshold)
+    method = result.method
+    if not isinstance(method, Oocdm):
+        if threshold is not None:
+            raise ModelError(f"Method `{method.name}` has no threshold.")
+        return method
+    # The network is trained: what it will not have shown by then it does not know.
+    quick = replace(method, patience=min(method.patience, Stopping.patience))
+    return quick if threshold is None else replace(quick, threshold=threshold)

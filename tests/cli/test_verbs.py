@@ -235,8 +235,8 @@ def test_bench_speaks_to_both(
 
     work = {"fast_ms": 10.0, "reference_ms": 90.0, "ratio": 9.0, "fast_peak_mb": None}
 
-    def run_speed(**words: Any) -> dict[str, Any]:
-        asked.update(words)
+    def run_speed(envs: Any, repeats: int, *_: Any) -> dict[str, Any]:
+        asked.update(envs=envs, repeats=repeats)
         growth = [{"blocks": 5, "preset": "paper", "training_ms_a_sample": 0.123456}]
         return {"rows": [{"env": "block5", "preset": "paper", "work": work}], "growth": growth}
 

@@ -158,6 +158,27 @@ def test_recovery_among_nearly_perfect_proxies(schema: Schema, seed: int) -> Non
         np.testing.assert_array_equal(around(oracle, start, max_passes=60).structure, true)
 
 
+@pytest.mark.parametrize(("share", "calls"), [(0.98, 3), (0.999, 1)])
+def test_an_impostor_gives_way_to_the_cause_that_it_stands_in_for(share: float, calls: int) -> None:
+    """The cause adds too little beside the impostor to be found, but enough to be tried."""
+    schema = Schema(type("A", (ObjectClass,), {"u": Real()}))
+    oracle = Oracle(schema, np.array([1.0, -0.01, -0.01, -0.01, -0.01]), {0: {1: share}})
+    impostor = np.array([False, True, False, False, False])
+    found = around(oracle, impostor)
+    is_tried = 1 - share > 0.005
+    assert found.graph.mask.tolist() == ([True, False] if is_tried else [False, True])
+    assert oracle.calls == calls
+
+
+def test_a_part_is_tried_once() -> None:
+    schema = Schema(type("A", (ObjectClass,), {"u": Real()}))
+    oracle = Oracle(schema, np.array([0.03, 1.0, -0.01, -0.01, -0.01]))
+    start = np.array([False, True, False, False, False])
+    found = around(oracle, start)
+    assert found.graph.mask.tolist() == [False, True]
+    assert oracle.calls == 3  # tried, dropped, and that is all
+
+
 @settings(max_examples=20)
 @given(schemas(), SEEDS)
 def test_a_settled_structure_stays(schema: Schema, seed: int) -> None:

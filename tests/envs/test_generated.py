@@ -243,24 +243,22 @@ def test_a_transition_follows_the_mechanisms(still):
     world = GeneratedWorld(world_seed=4)
     state = WorldState(
         {
-            "A": {"x1": np.array([[1, -1]], np.float32)},
-            "B": {"x1": np.array([[1, -1]], np.float32), "x2": np.array([[2, 0]], np.float32)},
+            "A": {"x1": np.array([[1, -1]], np.float32), "x2": np.array([[2, 0]], np.float32)},
+            "B": {"x1": np.array([[1, -1, 0]], np.float32)},
         },
-        {"A": np.array([[True, True]]), "B": np.array([[True, True]])},
+        {"A": np.array([[True, True]]), "B": np.array([[True, True, True]])},
     )
-    actions = {
-        "A": {"a": np.array([[0.5, 0]], np.float32)},
-        "B": {"a": np.array([[0, 1]], np.float32)},
-    }
+    actions = {"A": {"a": np.array([[2, 0]])}, "B": {"a": np.zeros((1, 3), np.float32)}}
     after = world.step(state, actions, still)[0].values
-    a, b, _ = world.mechanisms
-    count, push = (term.weight for term in a.terms)
+    decoy, a, b = world.mechanisms
+    assert (decoy.decoy_of, decoy.keep, decoy.terms) == ("x2", a.keep, a.terms)
+    pushed = a.terms[0].weight  # where another A does 2
+    np.testing.assert_allclose(after["A"]["x1"], [[a.keep, pushed - a.keep]], 1e-5)
+    np.testing.assert_allclose(after["A"]["x2"], [[2 * a.keep, pushed]], 1e-5)
+    counted = b.terms[0].weight  # for one A above the threshold
     np.testing.assert_allclose(
-        after["A"]["x1"], [[a.keep + count + push / 2, count - a.keep]], 1e-5
+        after["B"]["x1"], [[b.keep + counted, counted - b.keep, counted]], 1e-5
     )
-    pull = b.terms[0].weight
-    np.testing.assert_allclose(after["B"]["x1"], [[b.keep, pull - b.keep]], 1e-5)
-    np.testing.assert_allclose(after["B"]["x2"], [[2 * b.keep, pull]], 1e-5)
 
 
 def test_terms_over_others_leave_out_the_object_itself_and_absent_ones():
