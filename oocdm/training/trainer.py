@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 CONTESTED = (0.005, 0.6)  # nats, of either sign, that may be an artefact of training
 POLISH_ROUND = 500  # steps of polishing between checkpoints
+WARM_UP = 100  # steps until a new optimiser knows enough of the gradients for full steps
 
 
 @dataclass(frozen=True)
@@ -259,6 +260,7 @@ class Trainer:
         for i in range(min(POLISH_ROUND, total - done)):
             share = max((done + i) / total, clock.share)
             rate = s.learning_rate * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * share)))
+            rate *= min((done + i + 1) / WARM_UP, 1.0)
             losses.append(self._step(terms, rate, self._polish_blur(share)))
             _report(callback, "polish", done + i + 1, total, losses[-1])
             if clock.share >= 1:
