@@ -458,6 +458,24 @@ def test_divergence_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
         fit(DATA, METHODS["oofull"])
 
 
+def test_polishing_begins_with_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new optimiser knows nothing of the gradients yet, and could undo what was learned."""
+    monkeypatch.setattr(trainer, "WARM_UP", 4)
+    rates: list[float] = []
+    step = trainer.Trainer._step
+
+    def record(self: trainer.Trainer, terms: Any, rate: float, blur: Any) -> float:
+        if self.position.phase == "polish":
+            rates.append(rate)
+        return step(self, terms, rate, blur)
+
+    monkeypatch.setattr(trainer.Trainer, "_step", record)
+    fit(DATA, METHODS["oocdm"])
+    top = SCHEDULE.learning_rate
+    assert rates[0] == pytest.approx(top / 4) and rates[:4] == sorted(rates[:4])
+    assert max(rates) < top and rates[-1] < top / 4
+
+
 # ---------------------------------------------------------------- prior knowledge
 
 
