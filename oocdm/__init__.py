@@ -5,7 +5,15 @@ from oocdm.discovery import Priors
 from oocdm.envs import list_envs, make
 from oocdm.errors import DataError, GraphError, ModelError, OocdmError, PlanError, SchemaError
 from oocdm.graph import ClassGraph, Edge, Evidence, VariableGraph
-from oocdm.inference import Evaluation, Finding, check_assumptions, evaluate
+from oocdm.inference import (
+    Dynamics,
+    Evaluation,
+    Finding,
+    Rollout,
+    check_assumptions,
+    evaluate,
+    rollout,
+)
 from oocdm.methods import Oocdm, Oofull, Schedule
 from oocdm.models.options import ModelOptions
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
@@ -21,6 +29,7 @@ __all__ = [
     "ClassGraph",
     "DataError",
     "Dataset",
+    "Dynamics",
     "Edge",
     "Evaluation",
     "Evidence",
@@ -38,6 +47,7 @@ __all__ = [
     "Priors",
     "Progress",
     "Real",
+    "Rollout",
     "Schedule",
     "Schema",
     "SchemaError",
@@ -56,4 +66,5 @@ __all__ = [
     "load_dataset",
     "make",
     "resume",
+    "rollout",
 ]

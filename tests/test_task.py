@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 
-from oocdm import Boolean, ObjectClass, Real, Schema, SchemaError, Snapshot, Task
+from oocdm import Boolean, ObjectClass, PlanError, Real, Schema, SchemaError, Snapshot, Task
 
 
 class Mouse(ObjectClass):
@@ -44,6 +44,18 @@ def test_the_callables_take_batches_and_give_one_value_a_row() -> None:
     chosen = task("Mouse.hunger")
     assert chosen.reward(before, after).tolist() == [6.0, 19.0]
     assert chosen.terminated(after).tolist() == [False, True]
+
+
+def test_what_is_read_must_be_named() -> None:
+    values = {"hunger": torch.zeros(2, 3), "alive": torch.ones(2, 3).long()}
+    batch = Snapshot.of(SCHEMA, {"Mouse": values})
+    task("Mouse.hunger", "Mouse.alive").check_reads(batch, batch)  # more than needed is fine
+    message = (
+        "Task: reward or termination read Mouse.hunger, which `reads` does not name; it has "
+        "Mouse.alive. Add what is missing."
+    )
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        task("Mouse.alive").check_reads(batch, batch)
 
 
 def test_check_accepts_state_and_action_fields() -> None:

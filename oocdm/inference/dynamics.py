@@ -1,0 +1,170 @@
+"""The learned world, one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+from oocdm.data.snapshot import PerField, Snapshot
+from oocdm.errors import ModelError
+from oocdm.graph import ClassGraph
+from oocdm.inference.evaluate import Fitted
+from oocdm.models.network import AbstractWorldModel
+from oocdm.models.prediction import Predictions
+from oocdm.schema import Schema
+
+
+class Dynamics:
+    """Steps many worlds as a fitted model believes that they go on.
+
+    With `reads`, fields such as `Mouse.hunger`, only those fields are simulated that can reach
+    them under the graph within `horizon` steps; all others stay as they are, and what is read
+    comes out the same. Static fields, and which objects are present, never change.
+
+    >>> import oocdm
+    >>> env = oocdm.make("block", num_blocks=2)
+    >>> data = oocdm.collect(env, steps=300, seed=0)
+    >>> quick = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
+    >>> result = oocdm.fit(data, graph=env.true_graph, schedule=quick)
+    >>> before = data.transitions(slice(0, 5)).before
+    >>> Dynamics(result).step(before)["Block", "s1"].shape
+    torch.Size([5, 2])
+    >>> Dynamics(result, reads=["Total.s1"], horizon=1).simulated
+    ('Total.s1',)
+    >>> Dynamics(result, reads=["Total.s1"], horizon=2).simulated
+    ('Block.s1', 'Total.s1')
+    """
+
+    def __init__(
+        self, result: Fitted, reads: Iterable[str] | None = None, horizon: int | None = None
+    ) -> None:
+        self.schema = result.model.schema
+        targets = [f"{c}.{v}" for c in self.schema.classes for v in self.schema.targets(c)]
+        if reads is None:
+            self.simulated = tuple(targets)
+            self._predict = result.model.with_graph(result.graph)
+            return
+        if not isinstance(result.graph, ClassGraph):
+            raise ModelError(
+                "Dynamics: expected a class graph to choose fields by, got a variable graph. "
+                "Leave `reads` out."
+            )
+        needed = reaching(result.graph, reads, horizon)
+        self.simulated = tuple(name for name in targets if name in needed)
+        self._predict = _predictor(result.model, result.graph, needed)
+
+    @torch.no_grad()
+    def predict(self, before: Snapshot) -> Predictions:
+        """Distributions of the next state; those of fields not simulated mean nothing."""
+        return self._predict(before)
+
+    @torch.no_grad()
+    def step(self, before: Snapshot, generator: torch.Generator | None = None) -> Snapshot:
+        """The next state from states and actions: drawn, or without a generator most likely.
+
+        Random numbers do not depend on what is simulated, so that leaving fields out changes
+        nothing that is read.
+        """
+        predictions = self._predict(before)
+        values: dict[str, dict[str, Tensor]] = {}
+        for c in self.schema.classes:
+            values[c] = {}
+            for f, field in self.schema.fields(c).items():
+                if field.action:
+                    continue
+                if not field.is_target:
+                    values[c][f] = before.values[c][f]
+                    continue
+                each, now = predictions[c, f], before.values[c][f]
+                drawn = each.mode() if generator is None else each.sample(generator)
+                if f"{c}.{f}" in self.simulated:
+                    is_absent = ~before.present[c].view(
+                        *before.present[c].shape, *[1] * (now.ndim - 2)
+                    )
+                    now = drawn.reshape(now.shape).to(now.dtype).masked_fill(is_absent, 0)
+                values[c][f] = now
+        return Snapshot(self.schema, values, before.present, _observed(values, before.present))
+
+
+def reaching(graph: ClassGraph, reads: Iterable[str], horizon: int | None = None) -> set[str]:
+    """The state fields that can reach some fields under a graph, those fields included.
+
+    With a horizon, within so many steps: in the last one only what is read matters.
+
+    >>> from oocdm.envs.block import TRUE_GRAPH
+    >>> sorted(reaching(TRUE_GRAPH, ["Total.s1"]))
+    ['Block.s1', 'Total.s1']
+    """
+    parents: dict[str, set[str]] = {}
+    for edge in graph.edges():
+        if graph.schema.field(edge.source_class, edge.source_field).is_target:
+            source = f"{edge.source_class}.{edge.source_field}"
+            parents.setdefault(edge.target, set()).add(source)
+    found = {name for name in reads if _field_is_target(graph.schema, name)}
+    steps = 1
+    while horizon is None or steps < horizon:
+        more = found.union(*(parents.get(name, set()) for name in found))
+        if more == found:
+            break
+        found, steps = more, steps + 1
+    return found
+
+
+def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]]) -> Snapshot:
+    """A state together with the actions taken in it, which must be complete.
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     push = Real(action=True)
+    >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(1, 2)}})
+    >>> with_actions(world, {"Ball": {"push": torch.ones(1, 2)}})["Ball", "push"]
+    tensor([[1., 1.]])
+    """
+    values: dict[str, dict[str, Tensor]] = {}
+    for c in state.schema.classes:
+        values[c] = {}
+        for f, field in state.schema.fields(c).items():
+            if not field.action:
+                values[c][f] = state.values[c][f]
+                continue
+            value = actions.get(c, {}).get(f)
+            expected = (*state.present[c].shape, *field.shape)
+            if value is None or tuple(value.shape) != expected:
+                got = "none" if value is None else f"shape {tuple(value.shape)}"
+                raise ModelError(
+                    f"Action `{c}.{f}`: expected values of shape {expected} "
+                    f"(world, object, ...), got {got}."
+                )
+            values[c][f] = value
+    observed = {
+        c: {f: state.observed[c].get(f, known) for f, known in fields.items()}
+        for c, fields in _observed(values, state.present).items()
+    }
+    return Snapshot(state.schema, values, state.present, observed)
+
+
+def _predictor(
+    model: AbstractWorldModel, graph: ClassGraph, targets: set[str]
+) -> Callable[[Snapshot], Predictions]:
+    """Predictions of some targets: others have no inputs and no network, so they cost little."""
+    into = ClassGraph.of_edges(graph.schema, [e for e in graph.edges() if e.target in targets])
+    structures = model.structures(into)
+    for c in graph.schema.classes:
+        for i, v in enumerate(graph.schema.targets(c)):
+            if f"{c}.{v}" not in targets:
+                model.path_block(structures, c)[:, i] = 0
+    predict = model.under(structures)
+    return lambda before: predict(model.inputs(before))
+
+
+def _field_is_target(schema: Schema, name: str) -> bool:
+    class_name, _, field_name = name.partition(".")
+    return schema.field(class_name, field_name).is_target
+
+
+def _observed(values: PerField, present: Mapping[str, Tensor]) -> PerField:
+    """All present objects are known, since they are simulated."""
+    return {c: dict.fromkeys(fields, present[c]) for c, fields in values.items()}

@@ -1,0 +1,117 @@
+"""The learned world step by step, and how much of it must be simulated."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oocdm
+from oocdm import ClassGraph, ModelError
+from oocdm.envs.mouse import MouseWorld
+from oocdm.inference import Dynamics, reaching, with_actions
+from oocdm.models.fast import FastModel
+from oocdm.models.options import ModelOptions
+from tests.inference.ragged import ragged, random_model
+
+DATA = ragged()
+MODEL = random_model(DATA)
+BEFORE = DATA.transitions().before
+TARGETS = [f"{c}.{v}" for c in DATA.schema.classes for v in DATA.schema.targets(c)]
+SEEDS = st.integers(0, 2**20)
+
+
+def fitted(graph: Any) -> Any:
+    return SimpleNamespace(model=MODEL, graph=graph)
+
+
+def actions(seed: int) -> dict[str, dict[str, torch.Tensor]]:
+    generator = torch.Generator().manual_seed(seed)
+    return {"Ant": {"push": torch.randn(BEFORE.present["Ant"].shape, generator=generator)}}
+
+
+@settings(max_examples=25)
+@given(st.sampled_from(TARGETS), st.integers(1, 4), st.floats(0.02, 0.3), SEEDS)
+def test_what_is_read_does_not_depend_on_what_is_left_out(
+    read: str, horizon: int, density: float, seed: int
+) -> None:
+    graph = ClassGraph.random(DATA.schema, density, np.random.default_rng(seed))
+    whole, part = Dynamics(fitted(graph)), Dynamics(fitted(graph), [read], horizon)
+    states = []
+    for dynamics in (whole, part):
+        generator = torch.Generator().manual_seed(seed)
+        now = BEFORE
+        for step in range(horizon):
+            now = dynamics.step(with_actions(now, actions(step)), generator)
+        states.append(now)
+    c, _, f = read.partition(".")
+    torch.testing.assert_close(states[0][c, f], states[1][c, f], rtol=0, atol=1e-9)
+
+
+def test_only_ancestors_are_simulated() -> None:
+    graph = MouseWorld(likelihood="normal").true_graph
+    assert reaching(graph, ["Mouse.hunger"], 1) == {"Mouse.hunger"}
+    two = {"Mouse.hunger", "Mouse.position", "Food.amount", "Food.position"}
+    assert reaching(graph, ["Mouse.hunger"], 2) == two
+    assert reaching(graph, ["Mouse.hunger"]) == two | {"Trap.duration", "Trap.position"}
+    assert reaching(graph, ["Mouse.move"]) == set()  # an action is chosen, not simulated
+    assert "Monster.noise" not in reaching(graph, ["Mouse.hunger", "Mouse.health"])
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_absent_objects_and_static_fields_stay_as_they_are(seed: int | None) -> None:
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    after = Dynamics(fitted(ClassGraph.full(DATA.schema))).step(BEFORE, generator)
+    for c, fields in after.values.items():
+        for f, value in fields.items():
+            field = DATA.schema.field(c, f)
+            assert not field.action
+            assert value.shape == BEFORE[c, f].shape and value.dtype == BEFORE[c, f].dtype
+            assert not value[~BEFORE.present[c]].any()
+            if field.static:
+                assert torch.equal(value, BEFORE[c, f])
+            elif field.low is not None:
+                assert (value[BEFORE.present[c]] >= field.low).all()
+    assert after.present is BEFORE.present
+
+
+def test_steps_are_most_likely_or_drawn() -> None:
+    dynamics = Dynamics(fitted(ClassGraph.full(DATA.schema)))
+    first, second = dynamics.step(BEFORE), dynamics.step(BEFORE)
+    drawn = [dynamics.step(BEFORE, torch.Generator().manual_seed(s)) for s in (1, 1, 2)]
+    mean = dynamics.predict(BEFORE)["Ant", "x"].mean  # type: ignore[union-attr]
+    is_here = BEFORE.present["Ant"]
+    assert torch.equal(first["Ant", "x"], second["Ant", "x"])
+    torch.testing.assert_close(
+        first["Ant", "x"][is_here].double(), mean[is_here], rtol=1e-5, atol=1e-5
+    )
+    assert torch.equal(drawn[0]["Ant", "x"], drawn[1]["Ant", "x"])
+    assert not torch.equal(drawn[0]["Ant", "x"], drawn[2]["Ant", "x"])
+
+
+def test_actions_must_be_complete() -> None:
+    expected = tuple(BEFORE.present["Ant"].shape)
+    start = f"Action `Ant.push`: expected values of shape {expected} (world, object, ...), got "
+    for chosen, got in (({}, "none."), ({"Ant": {"push": torch.zeros(2)}}, "shape (2,).")):
+        with pytest.raises(ModelError, match=f"^{re.escape(start + got)}$"):
+            with_actions(BEFORE, chosen)
+
+
+def test_a_variable_graph_leaves_nothing_out() -> None:
+    data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=40, seed=0)
+    model = FastModel(data.schema, ModelOptions(), None)
+    graph = ClassGraph.full(data.schema).ground(data.max_counts)
+    before = data.transitions().before
+    by_variables, by_classes = (
+        Dynamics(SimpleNamespace(model=model, graph=g)).step(before)["Block", "s1"]
+        for g in (graph, ClassGraph.covering(data.schema, graph))
+    )
+    assert torch.equal(by_variables, by_classes)
+    with pytest.raises(ModelError, match="expected a class graph"):
+        Dynamics(SimpleNamespace(model=model, graph=graph), reads=["Total.s1"])
