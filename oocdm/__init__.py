@@ -6,11 +6,13 @@ from oocdm.envs import list_envs, make
 from oocdm.errors import DataError, GraphError, ModelError, OocdmError, PlanError, SchemaError
 from oocdm.graph import ClassGraph, Edge, Evidence, VariableGraph
 from oocdm.inference import (
+    Counterfactual,
     Dynamics,
     Evaluation,
     Finding,
     Rollout,
     check_assumptions,
+    counterfactual,
     evaluate,
     rollout,
 )
@@ -27,6 +29,7 @@ __all__ = [
     "Boolean",
     "Categorical",
     "ClassGraph",
+    "Counterfactual",
     "DataError",
     "Dataset",
     "Dynamics",
@@ -57,6 +60,7 @@ __all__ = [
     "VariableGraph",
     "check_assumptions",
     "collect",
+    "counterfactual",
     "discover",
     "discover_variables",
     "evaluate",

@@ -33,6 +33,16 @@ class NormalField:
         """The most likely value of the field."""
         return self._to_domain(self.mean)
 
+    def noise_of(self, value: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """The noise with which the prediction becomes a value: in sigmas from the mean."""
+        numbers = value.to(self.mean.dtype).reshape(self.mean.shape)
+        numbers = 2 * numbers - 1 if isinstance(self.field, Boolean) else numbers
+        return (numbers - self.mean) / self.sigma
+
+    def with_noise(self, noise: Tensor) -> Tensor:
+        """The value that the prediction becomes with some noise."""
+        return self._to_domain(self.mean + self.sigma * noise)
+
     def _to_domain(self, numbers: Tensor) -> Tensor:
         if isinstance(self.field, Boolean):
             return (numbers > 0).long()
@@ -58,7 +68,27 @@ class CategoricalField:
 
     def mode(self) -> Tensor:
         """The most likely value of the field."""
-        return self.log_probabilities.argmax(-1) + int(self.field.low or 0)
+        return self.with_noise(torch.zeros(()))
+
+    def noise_of(self, value: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Noise with which the prediction becomes a value, drawn from all that does.
+
+        A choice is the largest of log-probability plus Gumbel noise. The largest sum does not
+        depend on which one it is; the others are drawn below it.
+        """
+        logits = self.log_probabilities
+        code = (value.long() - int(self.field.low or 0)).clamp(0, logits.shape[-1] - 1)
+        is_chosen = functional.one_hot(code, logits.shape[-1]).bool()
+        uniform = torch.rand(logits.shape, generator=generator, dtype=torch.float64)
+        gumbel = -(-uniform.clamp(1e-12, 1 - 1e-12).log()).log()
+        free = logits.double() + gumbel.to(logits.device)
+        top = torch.where(is_chosen, gumbel.to(logits.device), 0.0).sum(-1, keepdim=True)
+        below = -((-top).exp() + (-free).exp()).log()
+        return torch.where(is_chosen, top, below) - logits.double()
+
+    def with_noise(self, noise: Tensor) -> Tensor:
+        """The value that the prediction becomes with some noise."""
+        return (self.log_probabilities + noise).argmax(-1) + int(self.field.low or 0)
 
 
 FieldDistribution = NormalField | CategoricalField

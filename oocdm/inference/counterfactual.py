@@ -1,0 +1,203 @@
+"""What would have happened: a logged episode again, with something done differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oocdm.data.dataset import Dataset
+from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.errors import DataError, ModelError, suggest
+from oocdm.graph import Variable
+from oocdm.inference.dynamics import Dynamics
+from oocdm.inference.evaluate import Fitted
+from oocdm.models.prediction import Predictions
+from oocdm.schema import Categorical, Field
+
+CLOSE = 1e-4  # relative differences below it are rounding
+
+
+@dataclass(frozen=True)
+class Change:
+    """One variable that would have come out differently; prints as a phrase.
+
+    >>> print(Change(4, Variable("Mouse", 0, "hunger"), 40.0, 55.0))
+    step 4: Mouse[0].hunger would have been 55, not 40
+    """
+
+    step: int
+    variable: Variable
+    actual: Any
+    imagined: Any
+
+    def __str__(self) -> str:
+        imagined, actual = _words(self.imagined), _words(self.actual)
+        return f"step {self.step}: {self.variable} would have been {imagined}, not {actual}"
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """An episode as it was and as it would have been, from one step on.
+
+    `actual` and `imagined` hold the states after each step, `steps` the numbers of these steps.
+    """
+
+    steps: tuple[int, ...]
+    actual: tuple[Snapshot, ...]
+    imagined: tuple[Snapshot, ...]
+
+    def changes(self) -> list[Change]:
+        """All variables that differ, in the order of time."""
+        return [change for i in range(len(self.steps)) for change in self._changes_at(i)]
+
+    def _changes_at(self, i: int) -> Iterator[Change]:
+        actual, imagined = self.actual[i], self.imagined[i]
+        for c, fields in imagined.values.items():
+            for f, value in fields.items():
+                real, known = actual.values[c][f][0], actual.observed[c][f][0]
+                scale = 1 + real.double().abs()
+                differs = (value[0] - real).double().abs() > CLOSE * scale
+                for j in range(len(known)):
+                    if known[j] and differs[j].any():
+                        yield Change(
+                            self.steps[i], Variable(c, j, f), real[j].tolist(), value[0, j].tolist()
+                        )
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.changes())) or "nothing would have changed"
+
+
+def counterfactual(
+    result: Fitted,
+    data: Dataset,
+    episode: int,
+    step: int,
+    do: Mapping[str, Any],
+    hold: bool = False,
+    horizon: int | None = None,
+    seed: int = 0,
+) -> Counterfactual:
+    """What would have happened if some variables had been set at one step of an episode.
+
+    The answer goes on to the end of the episode, a gap in its steps, or `horizon`. `do` sets
+    variables such as `Mouse[0].move` at the first step, or with `hold` from then on. All other
+    actions are as logged, and so is the noise: what chance brought in each transition, by the
+    model's light, it brings again. For choices among values several noises fit what was logged;
+    `seed` draws one. Objects come and go as they did, and values that were not logged stay unknown.
+
+    >>> import oocdm
+    >>> env = oocdm.make("block", num_blocks=2)
+    >>> data = oocdm.collect(env, steps=300, seed=0)
+    >>> quick = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
+    >>> result = oocdm.fit(data, graph=env.true_graph, schedule=quick)
+    >>> print(counterfactual(result, data, episode=0, step=3, do={}))
+    nothing would have changed
+    >>> other = counterfactual(result, data, 0, 3, do={"Block[0].a": 2.0}, horizon=1)
+    >>> {change.variable.object for change in other.changes()}
+    {0}
+    """
+    data.check_schema(result.model.schema, "the model")
+    if episode not in data.episode_ids:
+        raise DataError(f"counterfactual: the dataset has no episode {episode}.")
+    numbers = data.step[data.starts]
+    rows = np.flatnonzero((data.episode_of == episode) & (numbers >= step))
+    if len(rows) == 0 or numbers[rows[0]] != step:
+        raise DataError(f"counterfactual: episode {episode} has no transition at step {step}.")
+    gaps = np.flatnonzero(np.diff(numbers[rows]) > 1)  # what happened there nobody knows
+    rows = rows[: gaps[0] + 1 if len(gaps) else None][:horizon]
+    dynamics = Dynamics(result)
+    generator = torch.Generator().manual_seed(seed)
+    settings = {Variable.parse(name): value for name, value in do.items()}
+    steps: list[int] = []
+    actual: list[Snapshot] = []
+    imagined: list[Snapshot] = []
+    for row in rows:
+        logged = data.transitions(slice(row, row + 1)).to(result.model.device)
+        before = _with_state(logged.before, imagined[-1] if imagined else None)
+        if not imagined or hold:
+            before = _set(before, settings)
+        noise = _noise(dynamics.predict(logged.before), logged, generator)
+        imagined.append(_realise(dynamics.predict(before), noise, logged))
+        actual.append(logged.after)
+        steps.append(int(numbers[row]) + 1)
+    return Counterfactual(tuple(steps), tuple(actual), tuple(imagined))
+
+
+Noise = Mapping[tuple[str, str], Tensor]
+
+
+def _noise(
+    predictions: Predictions, logged: Transitions, generator: torch.Generator
+) -> dict[tuple[str, str], Tensor]:
+    """The noise of every predicted variable in a logged transition."""
+    schema = logged.schema
+    found = {}
+    for c in schema.classes:
+        for v in schema.targets(c):
+            found[c, v] = predictions[c, v].noise_of(logged.after[c, v], generator)
+    return found
+
+
+def _realise(predictions: Predictions, noise: Noise, logged: Transitions) -> Snapshot:
+    """The state that predictions become with some noise; who just came is as logged."""
+    after = logged.after
+    values: dict[str, dict[str, Tensor]] = {c: dict(f) for c, f in after.values.items()}
+    for (c, v), each in noise.items():
+        real = after[c, v]
+        value = predictions[c, v].with_noise(each).reshape(real.shape).to(real.dtype)
+        known = logged.known(c, v)
+        values[c][v] = torch.where(known.view(*known.shape, *[1] * (real.ndim - 2)), value, real)
+    return Snapshot(after.schema, values, after.present, after.observed)
+
+
+def _with_state(logged: Snapshot, state: Snapshot | None) -> Snapshot:
+    """What was logged before a step, with another state; actions are as logged."""
+    if state is None:
+        return logged
+    values = {c: {**fields, **state.values[c]} for c, fields in logged.values.items()}
+    observed = {c: {**fields, **state.observed[c]} for c, fields in logged.observed.items()}
+    return Snapshot(logged.schema, values, logged.present, observed)
+
+
+def _set(before: Snapshot, settings: Mapping[Variable, Any]) -> Snapshot:
+    """A snapshot in which some variables have been set."""
+    values = {c: dict(fields) for c, fields in before.values.items()}
+    for variable, value in settings.items():
+        c, i, f = variable
+        field = before.schema.field(c, f)
+        if i >= before.present[c].shape[1] or not before.present[c][0, i]:
+            raise ModelError(f"do: there is no {c}[{i}] at this step.")
+        changed = values[c][f].clone()
+        changed[0, i] = _as_value(variable, field, value).to(changed.dtype)
+        values[c][f] = changed
+    return Snapshot(before.schema, values, before.present, before.observed)
+
+
+def _as_value(variable: Variable, field: Field, value: Any) -> Tensor:
+    """A value as a tensor; one of the names of a categorical field as its number."""
+    names = field.names if isinstance(field, Categorical) else None
+    if isinstance(value, str):
+        if names is None or value not in names:
+            known = suggest(value, names) if names else "It has no names."
+            raise ModelError(f"do `{variable}`: unknown value {value!r}. {known}")
+        value = names.index(value)
+    tensor = torch.as_tensor(value)
+    if tuple(tensor.shape) != field.shape:
+        raise ModelError(
+            f"do `{variable}`: expected a value of shape {field.shape}, got {value!r}."
+        )
+    low, high = field.low, field.high
+    if (low is not None and (tensor < low).any()) or (high is not None and (tensor > high).any()):
+        raise ModelError(f"do `{variable}`: expected a value from {low} to {high}, got {value!r}.")
+    return tensor
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return f"({', '.join(map(_words, value))})"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,107 @@
+"""Counterfactuals: the noise of what was logged is kept, and only descendants change."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from oocdm import ClassGraph, DataError, ModelError
+from oocdm.inference import counterfactual
+from oocdm.models.prediction import CategoricalField, log_floored_softmax
+from oocdm.schema import Categorical
+from tests.inference.ragged import ragged, random_model
+
+DATA = ragged()
+RESULT = SimpleNamespace(model=random_model(DATA), graph=ClassGraph.full(DATA.schema))
+WHOLE = ragged(is_whole=True)
+
+
+@pytest.mark.parametrize("episode", [0, 2, 3])
+def test_doing_nothing_changes_nothing(episode: int) -> None:
+    first = int(DATA.step[DATA.starts][DATA.episode_of == episode][0])
+    found = counterfactual(RESULT, DATA, episode, first, do={})
+    assert len(found.steps) > 1 and str(found) == "nothing would have changed"
+    for actual, imagined in zip(found.actual, found.imagined, strict=True):
+        known = actual.observed["Ant"]["x"]
+        torch.testing.assert_close(imagined["Ant", "x"][known], actual["Ant", "x"][known])
+        known = actual.observed["Ant"]["heading"]
+        assert torch.equal(imagined["Ant", "heading"][known], actual["Ant", "heading"][known])
+
+
+def test_only_descendants_change() -> None:
+    graph = ClassGraph.parse(WHOLE.schema, ["Ant.x <- self.x, self.push", "Nest.food <- Ant[*].x"])
+    result = SimpleNamespace(model=random_model(WHOLE), graph=graph)
+    do = {"Ant[1].push": 3.0}
+    found = counterfactual(result, WHOLE, 0, 0, do, horizon=3)
+    changed = {(c.step, str(c.variable)) for c in found.changes()}
+    assert {(1, "Ant[1].x"), (2, "Ant[1].x"), (3, "Ant[1].x")} <= changed
+    names = {name for _, name in changed}
+    assert names <= {"Ant[1].x", *(f"Nest[{i}].food" for i in range(4))}
+    assert all(step > 1 for step, name in changed if name.startswith("Nest"))
+
+
+def test_the_noise_of_what_was_logged_is_kept() -> None:
+    result = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
+    logged = WHOLE.transitions(slice(0, 1))
+    found = counterfactual(result, WHOLE, 0, 0, {"Ant[0].push": 2.0}, horizon=1)
+    push = logged.before["Ant", "push"].clone()
+    push[0, 0] = 2.0
+    ant = {**logged.before.values["Ant"], "push": push}
+    other = replace(logged.before, values={**logged.before.values, "Ant": ant})
+    was, would = (result.model(each, result.graph)["Ant", "x"] for each in (logged.before, other))
+    z = (logged.after["Ant", "x"] - was.mean) / was.sigma
+    expected = (would.mean + would.sigma * z).float()
+    torch.testing.assert_close(found.imagined[0]["Ant", "x"], expected)
+    assert not torch.allclose(expected[0, 0], logged.after["Ant", "x"][0, 0])
+
+
+def test_holding_goes_on() -> None:
+    result = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
+    once, held = (
+        counterfactual(result, WHOLE, 2, 0, {"Ant[0].push": 2.0}, hold=hold) for hold in (0, 1)
+    )
+    assert torch.equal(once.imagined[0]["Ant", "x"], held.imagined[0]["Ant", "x"])
+    assert not torch.equal(once.imagined[1]["Ant", "x"], held.imagined[1]["Ant", "x"])
+
+
+def test_noise_of_a_choice_gives_that_choice_back() -> None:
+    logits = torch.randn(400, 3, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    field = CategoricalField(Categorical(5), log_floored_softmax(logits))
+    drawn = field.sample(torch.Generator().manual_seed(1))
+    noise = field.noise_of(drawn, torch.Generator().manual_seed(2))
+    assert torch.equal(field.with_noise(noise), drawn)
+    # Noise of drawn values is plain Gumbel noise: under another prediction it draws from that.
+    other = CategoricalField(Categorical(5), log_floored_softmax(torch.zeros(400, 3, 5)))
+    share = torch.bincount(other.with_noise(noise).flatten(), minlength=5) / 1200
+    assert (share - 0.2).abs().max() < 5 * (0.16 / 1200) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("do", "message"),
+    [
+        ({"Ant[9].push": 1.0}, "do: there is no Ant[9] at this step."),
+        ({"Ant[0].place": 1.0}, "do `Ant[0].place`: expected a value of shape (2,), got 1.0."),
+        ({"Ant[0].level": 9}, "do `Ant[0].level`: expected a value from 2 to 5, got 9."),
+        (
+            {"Ant[0].heading": "nord"},
+            "do `Ant[0].heading`: unknown value 'nord'. Did you mean `north`? "
+            "Known: north, south, west.",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_an_error(do: dict[str, Any], message: str) -> None:
+    result = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        counterfactual(result, WHOLE, 0, 0, do)
+
+
+def test_where_there_is_nothing_logged_is_an_error() -> None:
+    with pytest.raises(DataError, match="the dataset has no episode 77"):
+        counterfactual(RESULT, DATA, 77, 0, {})
+    with pytest.raises(DataError, match="episode 0 has no transition at step 5"):
+        counterfactual(RESULT, DATA, 0, 5, {})
