@@ -16,7 +16,7 @@ from oocdm.bench.cells import experiment
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.results import Result, recall
 from oocdm.data import collect
-from oocdm.discovery import Gains, Search, Tally, resolution_of
+from oocdm.discovery import Gains, Search, Tally
 from oocdm.graph import EdgeIndex
 from oocdm.methods import Oocdm, Schedule
 from oocdm.models.network import AbstractWorldModel
@@ -81,7 +81,7 @@ def _compare(result: FitResult, data: Prepared, counts: dict[str, int]) -> dict[
     structure = model.structures(result.graph)[0].bool().cpu().numpy()
     tested = np.zeros(len(structure), dtype=bool)
     tested[:num_edges] = model.index.testable(counts)
-    resolution = resolution_of(model, method.schedule.resolution)
+    resolution = model.resolution(method.schedule.resolution)
     search = Search(data, tested, method.rule, method.path_threshold, resolution)
 
     def decide(gains: Gains) -> np.ndarray:

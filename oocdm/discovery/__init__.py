@@ -7,7 +7,6 @@ from oocdm.discovery.gains import (
     Stopping,
     Tally,
     part_gains,
-    resolution_of,
 )
 from oocdm.discovery.parts import StructureParts
 from oocdm.discovery.priors import Priors
@@ -29,5 +28,4 @@ __all__ = [
     "discover_leave_one_out",
     "discover_variables",
     "part_gains",
-    "resolution_of",
 ]

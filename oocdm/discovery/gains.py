@@ -73,19 +73,6 @@ class Stopping:
         return is_far & is_settled & (gains.groups >= MIN_CLUSTERS)
 
 
-def resolution_of(model: AbstractWorldModel, fraction: float) -> dict[str, Tensor]:
-    """A blur for scores: a fraction of the spread of each field's change.
-
-    Where a field never changes, of the spread of its value.
-    """
-    blur = {}
-    for c in model.schema.classes:
-        scales = model.head_scales(c)
-        spread = torch.where(scales.change_sd > 0, scales.change_sd, scales.value_sd)
-        blur[c] = fraction * spread
-    return blur
-
-
 @torch.no_grad()
 def part_gains(
     model: AbstractWorldModel,

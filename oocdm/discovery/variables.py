@@ -78,7 +78,8 @@ def discover_variables(
     """Test every edge between single variables that a class graph allows.
 
     For data with the same objects in every step, that the model was not fitted on. `resolution`
-    blurs the scores (see `resolution_of`); `settling` is told how many edges are tested.
+    blurs the scores (see `AbstractWorldModel.resolution`); `settling` is told how many edges are
+    tested.
 
     >>> from oocdm.data import collect
     >>> from oocdm.envs.block import BlockWorld

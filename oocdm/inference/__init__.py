@@ -4,19 +4,23 @@ from oocdm.inference.assumptions import Finding, check_assumptions
 from oocdm.inference.counterfactual import Counterfactual, counterfactual
 from oocdm.inference.dynamics import Dynamics, reaching, with_actions
 from oocdm.inference.evaluate import Evaluation, FieldReport, Fitted, evaluate
+from oocdm.inference.explain import Explanation, Reason, explain
 from oocdm.inference.rollout import Rollout, rollout
 
 __all__ = [
     "Counterfactual",
     "Dynamics",
     "Evaluation",
+    "Explanation",
     "FieldReport",
     "Finding",
     "Fitted",
+    "Reason",
     "Rollout",
     "check_assumptions",
     "counterfactual",
     "evaluate",
+    "explain",
     "reaching",
     "rollout",
     "with_actions",

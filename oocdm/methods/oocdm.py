@@ -15,7 +15,6 @@ from oocdm.discovery import (
     StructureParts,
     discover_around,
     discover_leave_one_out,
-    resolution_of,
 )
 from oocdm.errors import ModelError
 from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
@@ -176,7 +175,7 @@ class Oocdm(AbstractMethod):
             search = Search(data, free, self.rule, self.path_threshold, None, weights=weights)
             return discover_leave_one_out(model, estimate, search)
         scored = data.rows(slice(0, self.max_scored))
-        resolution = resolution_of(model, self.schedule.resolution)
+        resolution = model.resolution(self.schedule.resolution)
         patience = min(self.patience, len(scored) // 2)
         search = Search(
             *(scored, free, self.rule, self.path_threshold, resolution), patience, weights, settling

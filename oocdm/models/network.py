@@ -162,6 +162,18 @@ class AbstractWorldModel(nn.Module):
 
     # ---------------------------------------------------------------- using
 
+    def resolution(self, fraction: float) -> dict[str, Tensor]:
+        """A blur for scores, (target, component) a class: a fraction of the spread of the change.
+
+        Where a field never changes, of the spread of its value.
+        """
+        blur = {}
+        for c in self.schema.classes:
+            scales = self.head_scales(c)
+            spread = torch.where(scales.change_sd > 0, scales.change_sd, scales.value_sd)
+            blur[c] = fraction * spread
+        return blur
+
     @property
     def dtype(self) -> torch.dtype:
         """The floating-point type of the weights."""

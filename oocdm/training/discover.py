@@ -12,7 +12,6 @@ from oocdm.discovery import (
     Settling,
     Stopping,
     VariableDiscovery,
-    resolution_of,
     variables,
 )
 from oocdm.errors import ModelError
@@ -84,7 +83,7 @@ def discover_variables(
     scored, resolution = data, None
     if not method.is_paper:
         scored = data.head(method.max_scored)
-        resolution = resolution_of(result.learned, method.schedule.resolution)
+        resolution = result.learned.resolution(method.schedule.resolution)
     return variables.discover_variables(
         result.learned, scored, result.graph, method.rule, resolution, progress
     )

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, Priors, StructureParts, resolution_of
+from oocdm.discovery import Discovery, Priors, StructureParts
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, EdgeIndex, Evidence
 from oocdm.methods.method import AbstractMethod, Standing, Term
@@ -202,7 +202,7 @@ class Trainer:
         done = position.rounds * s.steps_per_iteration
         structure = self.structure
         now = Standing(structure, self.free, self._contested(), self.parts, position.rounds)
-        blur = resolution_of(self.model, s.resolution) if s.resolution else None
+        blur = self.model.resolution(s.resolution) if s.resolution else None
         losses = []
         for i in range(s.steps_per_iteration):
             share = max((done + i) / total, clock.share)
@@ -277,7 +277,7 @@ class Trainer:
         if not s.resolution:
             return None
         fraction = s.resolution * (s.final_resolution / s.resolution) ** min(1, 1.25 * share)
-        return resolution_of(self.model, fraction)
+        return self.model.resolution(fraction)
 
     # ---------------------------------------------------------------- one step
 

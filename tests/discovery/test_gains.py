@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from oocdm.data import Dataset
-from oocdm.discovery import Stopping, StructureParts, part_gains, resolution_of
+from oocdm.discovery import Stopping, StructureParts, part_gains
 from oocdm.discovery import gains as gains_module
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.models.network import PATHS, AbstractWorldModel
@@ -151,7 +151,7 @@ def test_from_the_full_graph_values_are_the_paper_s_cmi(preset: str) -> None:
 def test_values_around_another_structure(seed: int, blur: float) -> None:
     model = random_model(DATA, seed=seed)
     structure = np.random.default_rng(seed).random(StructureParts(SCHEMA).width) < 0.6
-    resolution = resolution_of(model, blur) if blur else None
+    resolution = model.resolution(blur) if blur else None
     values = part_gains(model, Prepared.of(model, DATA), structure, resolution).mean
     np.testing.assert_allclose(values, one_at_a_time(model, DATA, structure, blur), atol=1e-9)
     # They are not trivial: parts matter, present and absent ones.
@@ -273,7 +273,7 @@ def test_resolution_is_a_fraction_of_the_spread_of_the_change() -> None:
         *(data.present, data.observed, data.episode, data.step),
         *(data.reward, data.terminated, data.truncated),
     )
-    blur: dict[str, Tensor] = resolution_of(random_model(data), 0.1)
+    blur: dict[str, Tensor] = random_model(data).resolution(0.1)
     starts = data.starts
     change = values["moving"][starts + 1] - values["moving"][starts]
     expected = 0.1 * change.reshape(-1, 2).std(axis=0, ddof=1)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from oocdm.data import Dataset
-from oocdm.discovery import Rule, VariableDiscovery, discover_variables, resolution_of
+from oocdm.discovery import Rule, VariableDiscovery, discover_variables
 from oocdm.errors import DataError, GraphError
 from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.models.network import AbstractWorldModel
@@ -48,7 +48,7 @@ def model() -> AbstractWorldModel:
 
 @pytest.fixture(scope="module")
 def found(model: AbstractWorldModel) -> VariableDiscovery:
-    return discover_variables(model, DATA, GRAPH, Rule(), resolution_of(model, 0.1))
+    return discover_variables(model, DATA, GRAPH, Rule(), model.resolution(0.1))
 
 
 def scores_by_hand(model: AbstractWorldModel, data: Dataset, hidden: str | None) -> np.ndarray:
@@ -66,7 +66,7 @@ def scores_by_hand(model: AbstractWorldModel, data: Dataset, hidden: str | None)
         )
     with torch.no_grad():
         predictions = model(before, GRAPH)
-        table = predictions.log_prob(model.targets(transitions), resolution_of(model, 0.1))
+        table = predictions.log_prob(model.targets(transitions), model.resolution(0.1))
     return np.concatenate([table[c].flatten(1).numpy() for c in ("Ball", "Sum")], axis=1)
 
 

@@ -1,0 +1,217 @@
+"""Why a variable came out as it did: the chain of edges and values that led to it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oocdm.data.dataset import Dataset
+from oocdm.data.snapshot import Snapshot
+from oocdm.errors import DataError, GraphError
+from oocdm.graph import ClassGraph, Variable
+from oocdm.inference.evaluate import Fitted
+from oocdm.models.network import AbstractWorldModel
+from oocdm.models.prepared import Prepared
+from oocdm.schema import Categorical, Field
+
+NUM_OTHERS = 64  # values that a parent is imagined to have had instead
+MIN_NATS = 0.1  # what a reason must be worth
+RESOLUTION = 0.1  # outcomes are seen with a blur of so much of the spread of their change
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A parent whose value made an outcome likely, and why it had that value.
+
+    `nats` is how much less likely the outcome would have been with other values of the parent.
+    """
+
+    variable: Variable
+    value: str
+    nats: float
+    because: Explanation | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A change of a variable in one step and its reasons, the strongest first; prints as text."""
+
+    variable: Variable
+    step: int
+    before: str
+    after: str
+    reasons: tuple[Reason, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        stayed = self.before == self.after
+        what = f"stayed {self.after}" if stayed else f"went from {self.before} to {self.after}"
+        yield f"{self.variable} {what} in step {self.step}" + (
+            " because" if self.reasons else ", for no reason that the graph knows"
+        )
+        for reason in self.reasons:
+            yield f"  {reason.variable} was {reason.value} ({reason.nats:.1f} nats)"
+            if reason.because is not None:
+                yield from (f"    {line}" for line in reason.because._lines())
+
+
+def explain(
+    result: Fitted,
+    data: Dataset,
+    episode: int,
+    step: int,
+    variable: str,
+    depth: int = 3,
+    seed: int = 0,
+) -> Explanation:
+    """Why a variable, such as `Mouse[0].health`, changed as it did in one step of an episode.
+
+    Each parent that the graph gives it is imagined with values that it has elsewhere in the data.
+    If the outcome would have been much less likely then, the value is a reason for it. Reasons
+    that changed just before are explained in turn, `depth` steps back at most. The value of the
+    variable itself before the step is no reason for its change.
+
+    >>> import oocdm
+    >>> env = oocdm.make("block", num_blocks=2)
+    >>> data = oocdm.collect(env, steps=300, seed=0)
+    >>> quick = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
+    >>> result = oocdm.fit(data, graph=env.true_graph, schedule=quick)
+    >>> why = explain(result, data, episode=0, step=5, variable="Block[0].s1")
+    >>> {reason.variable.class_name for reason in why.reasons} <= {"Block"}
+    True
+    """
+    graph = result.graph
+    if not isinstance(graph, ClassGraph):
+        raise GraphError("explain: expected a class graph, got a variable graph.")
+    data.check_schema(result.model.schema, "the model")
+    asked = Variable.parse(variable)
+    if not data.schema.field(asked.class_name, asked.field_name).is_target:
+        raise GraphError(f"explain: `{variable}` is not predicted, so nothing causes it.")
+    searcher = _Searcher(result.model, graph, data, np.random.default_rng(seed))
+    return searcher.explain(searcher.row(episode, step), asked, depth)
+
+
+class _Searcher:
+    """Looks for reasons in one dataset."""
+
+    def __init__(
+        self,
+        model: AbstractWorldModel,
+        graph: ClassGraph,
+        data: Dataset,
+        rng: np.random.Generator,
+    ) -> None:
+        self.model, self.graph, self.data, self.rng = model, graph, data, rng
+        self.predict = model.under(model.structures(graph))
+        self.resolution = model.resolution(RESOLUTION)
+
+    def row(self, episode: int, step: int) -> int:
+        """The transition at a step of an episode."""
+        data = self.data
+        found = (data.episode_of == episode) & (data.step[data.starts] == step)
+        if not found.any():
+            raise DataError(f"explain: episode {episode} has no transition at step {step}.")
+        return int(found.argmax())
+
+    def explain(self, row: int, variable: Variable, depth: int) -> Explanation:
+        """The reasons of one change, and theirs."""
+        logged = self.data.transitions(slice(row, row + 1))
+        c, i, f = variable
+        if i >= logged.before.present[c].shape[1] or not bool(logged.known(c, f)[0, i]):
+            raise DataError(f"explain: `{variable}` has no value after this step.")
+        reasons = []
+        for parent, nats in self._worth(row, variable):
+            if nats >= MIN_NATS:
+                because = self._origin(row, parent, depth)
+                reasons.append(Reason(parent, self._words(logged.before, parent), nats, because))
+        return Explanation(
+            variable,
+            int(self.data.step[self.data.starts[row]]),
+            self._words(logged.before, variable),
+            self._words(logged.after, variable),
+            tuple(reasons),
+        )
+
+    def _origin(self, row: int, parent: Variable, depth: int) -> Explanation | None:
+        """Why a parent had its value, if that just changed."""
+        c, i, f = parent
+        data = self.data
+        if depth <= 1 or row == 0 or not data.schema.field(c, f).is_target:
+            return None
+        if data.starts[row - 1] + 1 != data.starts[row]:
+            return None  # the episode begins here
+        earlier = data.transitions(slice(row - 1, row))
+        if not bool(earlier.known(c, f)[0, i]):
+            return None
+        if torch.equal(earlier.before[c, f][0, i], earlier.after[c, f][0, i]):
+            return None
+        return self.explain(row - 1, parent, depth - 1)
+
+    @torch.no_grad()
+    def _worth(self, row: int, variable: Variable) -> list[tuple[Variable, float]]:
+        """What each parent's value was worth to the outcome, in nats, the most first."""
+        c, i, f = variable
+        parents = [p for p in self._parents(row, variable) if p != variable]
+        if not parents:
+            return []
+        transitions = self.data.transitions(np.full(1 + len(parents) * NUM_OTHERS, row))
+        before = transitions.before.map(torch.clone)
+        for k, parent in enumerate(parents):
+            rows = slice(1 + k * NUM_OTHERS, 1 + (k + 1) * NUM_OTHERS)
+            before.values[parent.class_name][parent.field_name][rows, parent.object] = (
+                self._other_values(parent)
+            )
+        batch = Prepared(
+            self.model.inputs(before.to(self.model.device)),
+            self.model.targets(transitions.to(self.model.device)),
+            torch.zeros(before.batch_size),
+        )
+        scores = self.predict(batch.inputs).log_prob(batch.targets, self.resolution)[c]
+        score = scores[:, i, self.data.schema.targets(c).index(f)].double()
+        worth = score[0] - score[1:].unflatten(0, (len(parents), NUM_OTHERS)).mean(1)
+        order = worth.argsort(descending=True).tolist()
+        return [(parents[k], float(worth[k])) for k in order]
+
+    def _parents(self, row: int, variable: Variable) -> Iterator[Variable]:
+        """The variables that the graph lets it see, of objects that are there and known."""
+        before = self.data.transitions(slice(row, row + 1)).before
+        for edge in self.graph.edges():
+            if edge.target != f"{variable.class_name}.{variable.field_name}":
+                continue
+            c, f = edge.source_class, edge.source_field
+            for j in np.flatnonzero(before.observed[c][f][0].numpy()).tolist():
+                is_self = (c, j) == variable[:2]
+                if is_self == edge.is_local:
+                    yield Variable(c, j, f)
+
+    def _other_values(self, parent: Variable) -> Tensor:
+        """Values that a field has elsewhere in the data."""
+        c, _, f = parent
+        rows = self.data.starts[self.rng.integers(len(self.data), size=8 * NUM_OTHERS)]
+        values = self.data.values[c][f][rows][self.data.observed[c][f][rows]]
+        return torch.as_tensor(values[self.rng.integers(len(values), size=NUM_OTHERS)])
+
+    def _words(self, snapshot: Snapshot, variable: Variable) -> str:
+        c, i, f = variable
+        if not bool(snapshot.observed[c][f][0, i]):
+            return "unknown"
+        return _in_words(self.data.schema.field(c, f), snapshot[c, f][0, i].tolist())
+
+
+def _in_words(field: Field, value: object) -> str:
+    """A value as a person writes it.
+
+    >>> _in_words(Categorical(["north", "south"]), 1)
+    'south'
+    """
+    if isinstance(value, list):
+        return f"({', '.join(_in_words(field, each) for each in value)})"
+    if isinstance(field, Categorical) and field.names is not None and isinstance(value, int):
+        return field.names[value]
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,103 @@
+"""Explanations: reasons are parents whose value mattered, and they form chains."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from oocdm import ClassGraph, DataError, Dataset, GraphError, ModelOptions, Schedule, fit
+from oocdm.inference import Explanation, explain
+from oocdm.schema import Categorical, ObjectClass, Real, Schema
+
+
+class Lamp(ObjectClass):
+    """It is switched by its lever; the room is as bright as its lamps."""
+
+    light = Real()
+    lever = Categorical(["off", "on"], action=True)
+
+
+class Room(ObjectClass):
+    light = Real()
+
+
+SCHEMA = Schema(Lamp, Room)
+GRAPH = ClassGraph.parse(SCHEMA, ["Lamp.light <- self.lever", "Room.light <- Lamp[*].light"])
+
+
+def rooms(episodes: int = 60, steps: int = 6) -> Dataset:
+    rng = np.random.default_rng(0)
+    lamps, dark = [], []
+    for episode in range(episodes):
+        light, bright = rng.integers(2, size=2).astype(float), 0.0
+        for step in range(steps):
+            lever = rng.integers(2, size=2)
+            last = step == steps - 1
+            for i in (0, 1):
+                switch = None if last else ["off", "on"][lever[i]]
+                lamps.append((episode, step, i, light[i], switch))
+            dark.append((episode, step, 0, bright))
+            bright, light = light.sum(), lever.astype(float)
+    names = ["episode", "step", "object"]
+    frames = {
+        "Lamp": pd.DataFrame(lamps, columns=[*names, "light", "lever"]),
+        "Room": pd.DataFrame(dark, columns=[*names, "light"]),
+    }
+    return Dataset.from_frames(frames, SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def lamps() -> tuple[Any, Dataset]:
+    data = rooms()
+    schedule = Schedule(iterations=1, steps_per_iteration=1, polish_steps=250, learning_rate=5e-3)
+    small = ModelOptions(encoding_dim=8, local_dim=8, message_dim=8, decoder_dim=8)
+    return fit(data, graph=GRAPH, schedule=schedule, model=small), data
+
+
+def test_reasons_are_the_values_that_mattered(lamps: tuple[Any, Dataset]) -> None:
+    result, data = lamps
+    why = explain(result, data, 0, 2, "Lamp[0].light")
+    (reason,) = why.reasons
+    assert str(reason.variable) == "Lamp[0].lever" and reason.nats > 1
+    lever = data.transitions(slice(2, 3)).before["Lamp", "lever"][0, 0]
+    assert reason.value == ["off", "on"][lever] and reason.because is None
+
+
+def test_reasons_form_a_chain(lamps: tuple[Any, Dataset]) -> None:
+    result, data = lamps
+    why = explain(result, data, 0, 3, "Room[0].light")
+    assert {str(r.variable) for r in why.reasons} == {"Lamp[0].light", "Lamp[1].light"}
+    earlier = data.transitions(slice(2, 3))
+    for reason in why.reasons:
+        i = reason.variable.object
+        has_changed = earlier.before["Lamp", "light"][0, i] != earlier.after["Lamp", "light"][0, i]
+        assert (reason.because is not None) == bool(has_changed)
+        if reason.because is not None:
+            assert reason.because.step == 2
+            assert [str(r.variable) for r in reason.because.reasons] == [f"Lamp[{i}].lever"]
+    assert all(r.because is None for r in explain(result, data, 0, 3, "Room[0].light", 1).reasons)
+    text = str(why)
+    assert text.startswith("Room[0].light went from ") or text.startswith("Room[0].light stayed ")
+    assert "\n  Lamp[0].light was " in text
+
+
+def test_no_parents_are_no_reason(lamps: tuple[Any, Dataset]) -> None:
+    result, data = lamps
+    alone = SimpleNamespace(model=result.model, graph=ClassGraph.empty(SCHEMA))
+    why = explain(alone, data, 0, 2, "Lamp[0].light")
+    assert why == Explanation(why.variable, 2, why.before, why.after, ())
+    assert str(why).endswith(", for no reason that the graph knows")
+
+
+def test_bad_input_is_a_clear_error(lamps: tuple[Any, Dataset]) -> None:
+    result, data = lamps
+    with pytest.raises(GraphError, match=r"`Lamp\[0\].lever` is not predicted"):
+        explain(result, data, 0, 2, "Lamp[0].lever")
+    with pytest.raises(DataError, match="episode 0 has no transition at step 5"):
+        explain(result, data, 0, 5, "Lamp[0].light")
+    with pytest.raises(DataError, match=r"`Lamp\[7\].light` has no value after this step"):
+        explain(result, data, 0, 2, "Lamp[7].light")
