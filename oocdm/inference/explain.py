@@ -19,7 +19,7 @@ from oocdm.models.prepared import Prepared
 from oocdm.schema import Categorical, Field
 
 NUM_OTHERS = 64  # values that a parent is imagined to have had instead
-MIN_NATS = 0.1  # what a reason must be worth
+MIN_NATS, MIN_SHARE = 0.1, 0.05  # what a reason must be worth, also of the strongest
 RESOLUTION = 0.1  # outcomes are seen with a blur of so much of the spread of their change
 
 
@@ -126,8 +126,9 @@ class _Searcher:
         if i >= logged.before.present[c].shape[1] or not bool(logged.known(c, f)[0, i]):
             raise DataError(f"explain: `{variable}` has no value after this step.")
         reasons = []
-        for parent, nats in self._worth(row, variable):
-            if nats >= MIN_NATS:
+        worth = self._worth(row, variable)
+        for parent, nats in worth:
+            if nats >= max(MIN_NATS, MIN_SHARE * worth[0][1]):
                 because = self._origin(row, parent, depth)
                 reasons.append(Reason(parent, self._words(logged.before, parent), nats, because))
         return Explanation(
