@@ -17,6 +17,7 @@ class StructureParts:
         self.num_edges = len(index)
         self.targets = [(c, v) for c in schema.classes for v in schema.targets(c)]
         self.width = self.num_edges + len(self.targets) * len(PATHS)
+        self.is_edge = np.arange(self.width) < self.num_edges
         self.columns = [
             np.concatenate(
                 [index.of_target(c, v), self.num_edges + len(PATHS) * i + np.arange(len(PATHS))]

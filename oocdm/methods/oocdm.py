@@ -131,7 +131,7 @@ class Oocdm(AbstractMethod):
         quarter = self.num_graphs // 4
         rows = [
             _any(quarter, now, rng),
-            _undecided(quarter, now, rng),
+            _nearby(quarter, now, rng),
             self._neighbours(quarter, now, rng),
             np.repeat(estimate[None], self.num_graphs - 3 * quarter, axis=0),
         ]
@@ -198,7 +198,12 @@ def _any(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
     return np.where(now.free, is_present, now.estimate)
 
 
-def _undecided(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
-    """The estimate with contested parts present as often as not, in all combinations."""
-    is_turned = rng.random((count, len(now.estimate))) < 0.5
-    return now.estimate ^ (is_turned & now.contested & now.free)
+def _nearby(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
+    """The estimate with contested parts turned as often as not, in any combination.
+
+    Others are turned now and then: what was dropped while the network was young must be able to
+    show later what it is worth.
+    """
+    chance = np.where(now.contested, 0.5, 0.1)
+    is_turned = rng.random((count, len(now.estimate))) < chance
+    return now.estimate ^ (is_turned & now.free)

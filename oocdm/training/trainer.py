@@ -213,7 +213,8 @@ class Trainer:
                 break
         position.rounds += 1
         weights = self.priors.weights(self.free[: len(self.model.index)])
-        discovery = self.method.discover(self.model, self.held, structure, self.free, weights)
+        free = self.free & self.parts.is_edge
+        discovery = self.method.discover(self.model, self.held, structure, free, weights)
         if discovery is not None:
             self._take(discovery)
         self._record("learn", done + len(losses), losses)
@@ -222,11 +223,21 @@ class Trainer:
             self._finish_learning()
 
     def _contested(self) -> np.ndarray:
-        """Edges that the last look found neither strong nor useless."""
-        contested = np.zeros(len(self.position.structure), dtype=bool)
-        for i, row in enumerate(self.position.evidence):
-            low, high = CONTESTED
-            contested[i] = row["score"] is not None and low < abs(row["score"]) < high
+        """Edges that the last look found neither strong nor useless, and possible impostors.
+
+        If an absent edge adds something to a target, however little, any present one may only
+        stand in for it.
+        """
+        low, high = CONTESTED
+        structure = self.structure
+        score = np.zeros(len(structure))
+        known = [row["score"] or 0.0 for row in self.position.evidence]
+        score[: len(known)] = known
+        contested = (low < np.abs(score)) & (np.abs(score) < high)
+        for columns in self.parts.columns:
+            edges = columns[columns < self.parts.num_edges]
+            if (~structure[edges] & (score[edges] > low)).any():
+                contested[edges[structure[edges]]] = True
         return contested
 
     def _take(self, discovery: Discovery) -> None:
@@ -242,10 +253,15 @@ class Trainer:
     def _finish_learning(self) -> None:
         num_edges = len(self.model.index)
         decision = np.array([row["decision"] for row in self.position.evidence] or [""] * num_edges)
-        edges = self.structure[:num_edges] & ~np.isin(decision, ["undecided", "no"])
-        paths = self.structure[num_edges:]
-        self.position.structure = [*edges.tolist(), *paths.tolist()]
-        self.model.paths.copy_(torch.as_tensor(paths))
+        structure = self.structure
+        structure[:num_edges] &= ~np.isin(decision, ["undecided", "no"])
+        # Paths are judged when edges are settled: an edge whose way in is shut is worth nothing.
+        free = self.free & ~self.parts.is_edge
+        if free.any():
+            judged = self.method.discover(self.model, self.held, structure, free)
+            structure = structure if judged is None else judged.structure
+        self.position.structure = structure.tolist()
+        self.model.paths.copy_(torch.as_tensor(structure[num_edges:]))
         self.learned = self.model.copy()
         self.position.rounds = 0
         self.position.phase = "polish" if self.schedule.polish_steps else "done"

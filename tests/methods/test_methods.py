@@ -278,6 +278,7 @@ def test_json_round_trip_of_every_option() -> None:
         alpha=2.0,
         beta=3.0,
         max_scored=11,
+        patience=13,
         hide_variables=0.1,
     )
     default = Oocdm()
