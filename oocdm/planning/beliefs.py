@@ -9,8 +9,8 @@ from torch import Tensor
 
 from oocdm.planning.actions import ActionVariables
 
-# The largest number below 1 in single precision: a uniform number must not reach 1.
-_BELOW_ONE = 1 - 2**-24
+# The largest number below 1 in double precision: a uniform number must not reach 1.
+_BELOW_ONE = 1 - 2**-53
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,9 @@ class Belief:
         n = self.variables.num_numbers
         numbers = self._to_domain(self.mean + self.sd * noise[..., :n])
         # A choice is the value into whose share of [0, 1] a uniform number falls. Made from
-        # normals, it takes on whatever correlation over time the noise has.
-        uniform = torch.special.ndtr(noise[..., n:]).clamp(max=_BELOW_ONE)
+        # normals, it takes on whatever correlation over time the noise has. In double precision,
+        # since the last bit of this function may depend on the size of the batch.
+        uniform = torch.special.ndtr(noise[..., n:].double()).clamp(max=_BELOW_ONE)
         return torch.cat([numbers, self._choose(uniform)], -1)
 
     def mode(self) -> Tensor:
@@ -82,32 +83,38 @@ class Belief:
     def refit(self, sequences: Tensor, weights: Tensor, smoothing: float = 0.0) -> Belief:
         """The belief of greatest weighted likelihood, mixed with a share of this one.
 
-        `sequences` are (sample, horizon, variable); `weights` (sample, batch) sum to 1 for each
-        world.
+        `sequences` are (sample, horizon, variable), `weights` (sample, batch) their weights in
+        each world, of any sum.
         """
         n = self.variables.num_numbers
-        # Sums in double precision hide that their order may depend on the size of the batch.
+        # Sums in double precision hide that their order may depend on the size of the batch;
+        # divided only at the end, those of equal weights are even exact.
         weight = weights.double()[:, self.variables.world].unsqueeze(1)
+        total = weight.sum(0)
         numbers = sequences[..., :n].double()
-        mean = (weight[..., :n] * numbers).sum(0)
-        variance = (weight[..., :n] * (numbers - mean).square()).sum(0)
+        mean = (weight[..., :n] * numbers).sum(0) / total[..., :n]
+        variance = (weight[..., :n] * (numbers - mean).square()).sum(0) / total[..., :n]
         codes = sequences[..., n:].long().permute(1, 2, 0)
         share = weight[..., n:].expand(-1, self.horizon, -1).permute(1, 2, 0)
         counted = torch.zeros_like(self.probabilities, dtype=torch.float64)
-        counted = counted.scatter_add(-1, codes, share)
+        counted = counted.scatter_add(-1, codes, share) / total[..., n:].unsqueeze(-1)
         found = Belief(self.variables, mean.float(), variance.sqrt().float(), counted.float())
         return found._mix(self, smoothing) if smoothing else found
 
     def widen(self, initial: Belief, share: float) -> Belief:
-        """The belief, less sure of itself by a share of the initial one; means stay."""
-        return replace(self._mix(initial, share), mean=self.mean)
+        """The belief with its doubts restored: means stay, spreads are the initial ones.
+
+        Choices have no spread beside their probabilities, so a `share` of these is the initial's.
+        """
+        return replace(self._mix(initial, share), mean=self.mean, sd=initial.sd)
 
     def _mix(self, other: Belief, share: float) -> Belief:
+        # Not `lerp`, the last bit of which may depend on the size of the batch.
         return Belief(
             self.variables,
-            self.mean.lerp(other.mean, share),
-            self.sd.lerp(other.sd, share),
-            self.probabilities.lerp(other.probabilities, share),
+            (1 - share) * self.mean + share * other.mean,
+            (1 - share) * self.sd + share * other.sd,
+            (1 - share) * self.probabilities + share * other.probabilities,
         )
 
     def _to_domain(self, numbers: Tensor) -> Tensor:
@@ -116,10 +123,10 @@ class Belief:
 
     def _choose(self, uniform: Tensor) -> Tensor:
         if self.variables.num_choices == 0:
-            return uniform
+            return uniform.float()
         shares = self.probabilities.double().cumsum(-1)
         # Divided by the last one, which then is exactly 1 and above every uniform number: values
         # of probability 0 are never chosen.
-        shares = (shares / shares[..., -1:]).float()
+        shares = shares / shares[..., -1:]
         codes = torch.searchsorted(shares, uniform.permute(1, 2, 0).contiguous(), right=True)
         return codes.permute(2, 0, 1).float()

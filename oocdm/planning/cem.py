@@ -53,6 +53,6 @@ class CEM(Planner):
             returns = problem.returns(sequences)
             elites = problem.best(sequences, returns, self.elites)
             # After the last iteration this serves only a plan that starts from it.
-            weights = torch.full_like(returns[: self.elites], 1 / self.elites)
+            weights = torch.ones_like(returns[: self.elites])
             belief = belief.refit(elites, weights, self.smoothing)
         return Found(elites[0], returns.amax(0), belief, elites[:0])

@@ -57,7 +57,7 @@ class ICEM(Planner):
             returns = problem.returns(sequences)
             elites = problem.best(sequences, returns, self.elites)
             kept = elites[: self._num_kept]
-            weights = torch.full_like(returns[: self.elites], 1 / self.elites)
+            weights = torch.ones_like(returns[: self.elites])
             belief = belief.refit(elites, weights, self.smoothing)
         return Found(elites[0], returns.amax(0), belief, kept)
 

@@ -41,6 +41,9 @@ class Found:
     """The outcome of a search: a sequence (horizon, variable), its value (batch,), and the rest.
 
     `belief` and `elites` (sample, horizon, variable) are what the next search may start from.
+
+    >>> list(Found.__annotations__)
+    ['sequence', 'value', 'belief', 'elites']
     """
 
     sequence: Tensor
@@ -51,7 +54,28 @@ class Found:
 
 @dataclass(frozen=True)
 class Problem:
-    """One call of a planner: where sequences start, how they are drawn and what they earn."""
+    """One call of a planner: where sequences start, how they are drawn and what they earn.
+
+    >>> from oocdm.schema import ObjectClass, Real, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     push = Real(action=True)
+    >>> class Pushing:
+    ...     schema = Schema(Ball)
+    ...     def step(self, before):
+    ...         x = before["Ball", "x"] + before["Ball", "push"]
+    ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
+    ...     def reward(self, before, after):
+    ...         return after["Ball", "x"].sum(1)
+    ...     def terminated(self, after):
+    ...         return after["Ball", "x"].amax(1) > 9
+    >>> state = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(1, 1)}})
+    >>> start = Belief.initial(ActionVariables.of(state), horizon=2)
+    >>> problem = Problem(Pushing(), state, start, [torch.Generator()], 1.0, True, None)
+    >>> sequences = problem.sample(start, samples=5)
+    >>> problem.best(sequences, problem.returns(sequences), count=2).shape
+    torch.Size([2, 2, 1])
+    """
 
     simulator: Simulator
     state: Snapshot
@@ -97,7 +121,8 @@ class Planner(ABC):
     `horizon` is how many steps it looks ahead, `iterations` how often it samples, `samples` how
     many sequences a world. Rewards are discounted by `discount` a step and, unless
     `stop_at_termination` is False, end with the episode. A plan that starts from an earlier one
-    is as unsure as that one plus a share `refresh` of knowing nothing.
+    keeps its means, but not its certainty: numbers get their initial spread, choices a share
+    `refresh` of equal probabilities.
 
     >>> from oocdm.planning import CEM
     >>> isinstance(CEM(horizon=10), Planner)
@@ -116,7 +141,7 @@ class Planner(ABC):
         self._check_count("iterations", "It is how often the planner samples.")
         self._check_count("samples", "It is how many sequences are tried a world and iteration.")
         self._check_share("discount", "It is what a reward is worth if it comes one step later.")
-        self._check_share("refresh", "It is how much of what an earlier plan knew is forgotten.")
+        self._check_share("refresh", "It is how much of an earlier plan's certainty is forgotten.")
         self._check_options()
 
     @abstractmethod
