@@ -79,7 +79,6 @@ def test_choices_are_as_frequent_as_they_are_probable() -> None:
 def test_refit_is_weighted_maximum_likelihood() -> None:
     values = INITIAL.sample(noise(50))
     weights = torch.rand(50, 2, generator=torch.Generator().manual_seed(1))
-    weights = weights / weights.sum(0)
     found = INITIAL.refit(values, weights)
     world = VARIABLES.world.numpy()
     for variable in (0, 3, 13, 18):
@@ -91,7 +90,7 @@ def test_refit_is_weighted_maximum_likelihood() -> None:
     for choice in range(8):
         w = weights[:, world[N + choice]].numpy()
         for value in range(4):
-            share = w[values[:, 2, N + choice].numpy() == value].sum()
+            share = w[values[:, 2, N + choice].numpy() == value].sum() / w.sum()
             assert float(found.probabilities[2, choice, value]) == pytest.approx(share, abs=1e-5)
 
 
@@ -103,11 +102,11 @@ def test_smoothing_keeps_a_share() -> None:
         assert torch.allclose(getattr(smooth, name), expected)
 
 
-def test_widening_leaves_the_means() -> None:
+def test_widening_restores_doubts_and_leaves_the_means() -> None:
     sure = INITIAL.refit(INITIAL.sample(noise(1)), torch.ones(1, 2))
     wide = sure.widen(INITIAL, 0.5)
     assert torch.equal(wide.mean, sure.mean)
-    assert torch.allclose(wide.sd, INITIAL.sd / 2)
+    assert torch.equal(wide.sd, INITIAL.sd)
     assert torch.allclose(wide.probabilities, (sure.probabilities + INITIAL.probabilities) / 2)
 
 
