@@ -1,0 +1,27 @@
+"""Acting with a world model: optimisers of action sequences, and the agent that uses them."""
+
+from oocdm.planning.agent import Agent, RandomAgent
+from oocdm.planning.cem import CEM
+from oocdm.planning.episodes import EpisodeResults, run_episodes
+from oocdm.planning.icem import ICEM
+from oocdm.planning.mpc import MPC
+from oocdm.planning.mppi import MPPI
+from oocdm.planning.planner import Plan, Planner
+from oocdm.planning.simulator import Simulator, WorldSimulator
+from oocdm.planning.warm import WarmStart
+
+__all__ = [
+    "CEM",
+    "ICEM",
+    "MPC",
+    "MPPI",
+    "Agent",
+    "EpisodeResults",
+    "Plan",
+    "Planner",
+    "RandomAgent",
+    "Simulator",
+    "WarmStart",
+    "WorldSimulator",
+    "run_episodes",
+]

@@ -1,0 +1,91 @@
+"""Who acts in a batch of episodes, and the agent that does so at random."""
+
+from __future__ import annotations
+
+from typing import Protocol, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oocdm.data.snapshot import PerField, Snapshot
+from oocdm.data.world import AbstractWorld
+from oocdm.planning.actions import Masks, acting_objects
+from oocdm.planning.convert import to_world_state
+
+
+class Agent(Protocol):
+    """Anything that acts in a batch of episodes side by side.
+
+    >>> class Idle:
+    ...     def reset(self, num_worlds):
+    ...         pass
+    ...     def act(self, state, can_act=None, worlds=None):
+    ...         return {"Ball": {"push": torch.zeros(state.present["Ball"].shape)}}
+    >>> agent: Agent = Idle()
+    """
+
+    def reset(self, num_worlds: int) -> None:
+        """Episodes start in so many worlds."""
+        ...
+
+    def act(
+        self, state: Snapshot, can_act: Masks | None = None, worlds: Tensor | None = None
+    ) -> PerField:
+        """Actions (batch, object, ...) for a state.
+
+        `worlds` (batch,) says which of the worlds the rows are, all in order if it is None.
+        """
+        ...
+
+
+@final
+class RandomAgent:
+    """The random policy of a world: what any planner should beat.
+
+    >>> from oocdm.data.world import WorldState
+    >>> from oocdm.schema import ObjectClass, Real, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     push = Real(action=True)
+    >>> class Balls(AbstractWorld):
+    ...     schema, max_episode_steps, max_objects = Schema(Ball), 30, {"Ball": 1}
+    ...     def reset(self, num_worlds, rng):
+    ...         x = np.ones((num_worlds, 1))
+    ...         return WorldState({"Ball": {"x": x}}, {"Ball": np.ones_like(x, bool)})
+    ...     def random_actions(self, state, rng):
+    ...         return {"Ball": {"push": rng.normal(size=state.present["Ball"].shape)}}
+    ...     def step(self, state, actions, rng):
+    ...         x = state.values["Ball"]["x"] + actions["Ball"]["push"]
+    ...         return WorldState({"Ball": {"x": x}}, state.present), x[:, 0], x[:, 0] > 9
+    >>> agent = RandomAgent(Balls(), seed=0)
+    >>> agent.reset(7)
+    >>> state = Snapshot.of(Balls.schema, {"Ball": {"x": torch.ones(7, 1)}})
+    >>> agent.act(state)["Ball"]["push"].shape
+    torch.Size([7, 1])
+    """
+
+    def __init__(self, world: AbstractWorld, seed: int = 0) -> None:
+        self.world = world
+        self.seed = seed
+        self._rng = np.random.default_rng(seed)
+
+    def reset(self, num_worlds: int) -> None:
+        """Start the random numbers anew."""
+        self._rng = np.random.default_rng(self.seed)
+
+    def act(
+        self, state: Snapshot, can_act: Masks | None = None, worlds: Tensor | None = None
+    ) -> PerField:
+        """Actions as the world's random policy draws them; 0 for objects that do not act."""
+        drawn = self.world.random_actions(to_world_state(state), self._rng)
+        acting = acting_objects(state, can_act)
+        actions: dict[str, dict[str, Tensor]] = {}
+        for c, fields in drawn.items():
+            actions[c] = {}
+            for f, array in fields.items():
+                values = torch.from_numpy(np.array(array, state.schema.field(c, f).dtype))
+                values = values.to(acting[c].device)
+                idle = ~acting[c].reshape(*acting[c].shape, *[1] * (values.ndim - 2))
+                actions[c][f] = values.masked_fill(idle, 0)
+        return actions

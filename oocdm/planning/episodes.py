@@ -1,0 +1,113 @@
+"""What an agent earns: many episodes of a world, side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from oocdm.data.snapshot import Snapshot
+from oocdm.data.world import AbstractWorld
+from oocdm.errors import PlanError
+from oocdm.planning.actions import Masks
+from oocdm.planning.agent import Agent
+from oocdm.planning.convert import to_arrays, to_snapshot
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class EpisodeResults:
+    """Sum of rewards and number of steps of each episode, and the time that an action took.
+
+    >>> results = EpisodeResults(np.array([1.0, 3.0]), np.array([10, 30]), 0.5)
+    >>> results.mean_return, results.standard_error
+    (2.0, 1.0)
+    """
+
+    returns: np.ndarray
+    lengths: np.ndarray
+    seconds_a_step: float
+
+    @property
+    def mean_return(self) -> float:
+        """Mean over episodes."""
+        return float(self.returns.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; NaN for a single episode."""
+        num = len(self.returns)
+        return float(self.returns.std(ddof=1) / np.sqrt(num)) if num > 1 else float("nan")
+
+
+def run_episodes(
+    world: AbstractWorld,
+    agent: Agent,
+    episodes: int,
+    seed: int = 0,
+    max_steps: int | None = None,
+    progress: Progress | None = None,
+    can_act: Callable[[Snapshot], Masks] | None = None,
+) -> EpisodeResults:
+    """Let an agent act in so many episodes at once, each until it ends or `max_steps`.
+
+    `seed` is that of the world: all agents start from equal states. Worlds that ended are left
+    out, so that they cost nothing. `can_act` says which objects of a state can act, all that are
+    present if it is None; `progress` is called with the steps done and the most there can be.
+    `seconds_a_step` is the agent's time for the action of one world.
+
+    >>> from oocdm.data.world import WorldState
+    >>> from oocdm.planning import RandomAgent
+    >>> from oocdm.schema import ObjectClass, Real, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     push = Real(action=True)
+    >>> class Balls(AbstractWorld):
+    ...     schema, max_episode_steps, max_objects = Schema(Ball), 30, {"Ball": 1}
+    ...     def reset(self, num_worlds, rng):
+    ...         x = np.ones((num_worlds, 1))
+    ...         return WorldState({"Ball": {"x": x}}, {"Ball": np.ones_like(x, bool)})
+    ...     def random_actions(self, state, rng):
+    ...         return {"Ball": {"push": rng.normal(size=state.present["Ball"].shape)}}
+    ...     def step(self, state, actions, rng):
+    ...         x = state.values["Ball"]["x"] + actions["Ball"]["push"]
+    ...         return WorldState({"Ball": {"x": x}}, state.present), x[:, 0], x[:, 0] > 99
+    >>> run_episodes(Balls(), RandomAgent(Balls()), episodes=3).lengths
+    array([30, 30, 30])
+    """
+    limit = world.max_episode_steps if max_steps is None else max_steps
+    _check_count("episodes", episodes)
+    _check_count("max_steps", limit)
+    rng = np.random.default_rng(seed)
+    state = world.reset(episodes, rng)
+    agent.reset(episodes)
+    returns, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
+    running, seconds = np.arange(episodes), 0.0
+    for step in range(1, limit + 1):
+        seen = to_snapshot(world.schema, world.observe(state, rng))
+        masks = None if can_act is None else can_act(seen)
+        started = time.perf_counter()
+        actions = agent.act(seen, masks, torch.from_numpy(running))
+        seconds += time.perf_counter() - started
+        state, reward, terminated = world.step(state, to_arrays(actions), rng)
+        returns[running] += reward
+        lengths[running] = step
+        state, running = state.select(~terminated), running[~terminated]
+        if progress is not None:
+            ended = episodes - len(running)
+            progress(step * len(running) + limit * ended, limit * episodes)
+        if len(running) == 0:
+            break
+    return EpisodeResults(returns, lengths, seconds / int(lengths.sum()))
+
+
+def _check_count(name: str, value: object) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise PlanError(
+            f"run_episodes: {name}: expected a whole number of at least 1, got {value!r}. It says "
+            "how much to run."
+        )

@@ -1,0 +1,113 @@
+"""Model predictive control: plan, do the first action, look, plan again."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oocdm.data.snapshot import PerField, Snapshot
+from oocdm.errors import PlanError
+from oocdm.planning.actions import Masks
+from oocdm.planning.planner import Planner
+from oocdm.planning.simulator import Simulator
+from oocdm.planning.warm import WarmStart
+
+
+@final
+class MPC:
+    """An agent that plans every step anew in a simulator, for many worlds side by side.
+
+    Unless `warm_start` is False, each plan starts from the one before it in the same world. Each
+    world has random numbers of its own, made from `seed` and its number, which start anew with
+    every `reset`.
+
+    >>> from oocdm.planning import CEM
+    >>> from oocdm.schema import ObjectClass, Real, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     push = Real(-1.0, 1.0, action=True)
+    >>> class Pushing:
+    ...     schema = Schema(Ball)
+    ...     def step(self, before):
+    ...         x = before["Ball", "x"] + before["Ball", "push"]
+    ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
+    ...     def reward(self, before, after):
+    ...         return -(after["Ball", "x"] - 0.5).square().sum(1)
+    ...     def terminated(self, after):
+    ...         return after["Ball", "x"].amax(1) > 9
+    >>> agent = MPC(Pushing(), CEM(horizon=2, samples=100, elites=10), seed=0)
+    >>> agent.reset(num_worlds=1)
+    >>> state = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(1, 1)}})
+    >>> round(float(agent.act(state)["Ball"]["push"]), 1)
+    0.5
+    """
+
+    def __init__(
+        self, simulator: Simulator, planner: Planner, seed: int = 0, warm_start: bool = True
+    ) -> None:
+        self.simulator = simulator
+        self.planner = planner
+        self.seed = seed
+        self.warm_start = warm_start
+        self._generators: list[torch.Generator] = []
+        self._warm: WarmStart | None = None
+        # For each world its row in the warm start, -1 if it has none.
+        self._rows = torch.zeros(0, dtype=torch.long)
+
+    def reset(self, num_worlds: int) -> None:
+        """Forget earlier plans: episodes start in so many worlds."""
+        self._generators = [_generator(self.seed, world) for world in range(num_worlds)]
+        self._warm = None
+        self._rows = torch.full((num_worlds,), -1)
+
+    def act(
+        self, state: Snapshot, can_act: Masks | None = None, worlds: Tensor | None = None
+    ) -> PerField:
+        """Actions (batch, object, ...) for a state; 0 for objects that do not act.
+
+        `worlds` (batch,) says which of the worlds the rows are, so that those that ended can be
+        left out; all in order if it is None.
+        """
+        chosen = torch.arange(len(self._rows)) if worlds is None else worlds.cpu()
+        self._check(chosen, state.batch_size)
+        device = next(iter(state.present.values())).device
+        warm = self._warm and self._warm.select(self._rows[chosen].to(device))
+        plan = self.planner.plan(
+            self.simulator,
+            state,
+            can_act,
+            warm,
+            generator=[self._generators[world] for world in chosen.tolist()],
+        )
+        if self.warm_start:
+            self._warm = plan.warm
+            self._rows = torch.full_like(self._rows, -1)
+            self._rows[chosen] = torch.arange(len(chosen))
+        return plan.actions
+
+    def _check(self, worlds: Tensor, batch_size: int) -> None:
+        if len(self._rows) == 0:
+            raise PlanError(
+                "MPC.act: expected reset(num_worlds) before the first action, got none. Call it "
+                "at the start of every batch of episodes."
+            )
+        if len(worlds) != batch_size:
+            raise PlanError(
+                f"MPC.act: expected a state of {len(worlds)} worlds, got {batch_size} rows. Name "
+                "the worlds that are left in `worlds`, or call reset(num_worlds) for new ones."
+            )
+        known = len(self._rows)
+        if len(worlds.unique()) < len(worlds) or not ((worlds >= 0) & (worlds < known)).all():
+            raise PlanError(
+                f"MPC.act: `worlds`: expected different numbers from 0 to {known - 1}, as many "
+                f"worlds as were reset, got {worlds.tolist()}. Give each row its world's number."
+            )
+
+
+def _generator(seed: int, world: int) -> torch.Generator:
+    """Random numbers that depend on the seed and the number of the world only."""
+    mixed = np.random.SeedSequence([seed, world]).generate_state(1, np.uint64)[0]
+    return torch.Generator().manual_seed(int(mixed >> np.uint64(1)))

@@ -1,0 +1,39 @@
+"""Model predictive path integral control: a mean of sequences weighted by what they earn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+from oocdm.planning.planner import Found, Planner, Problem
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MPPI(Planner):
+    """Weights exp(return / `temperature`) of all samples move the mean; its spread stays.
+
+    Of a categorical or boolean action the weighted probabilities are kept and the most probable
+    value is chosen. `temperature` is in units of the return: the lower, the greedier.
+
+    >>> MPPI(temperature=0.5).temperature
+    0.5
+    """
+
+    temperature: float = 1.0
+
+    def _check_options(self) -> None:
+        advice = "It is in units of the return: a difference that large weighs e times as much."
+        self._check_at_least("temperature", 0, advice, is_open=True)
+
+    def _search(self, problem: Problem) -> Found:
+        belief = problem.start
+        for _ in range(self.iterations):
+            sequences = problem.sample(belief, self.samples)
+            returns = problem.returns(sequences)
+            # Less than the best one, since a low temperature would turn returns into infinities.
+            weights = ((returns - returns.amax(0)) / self.temperature).softmax(0)
+            belief = replace(belief.refit(sequences, weights), sd=belief.sd)
+        chosen = belief.mode()
+        value = problem.returns(chosen.unsqueeze(0)).squeeze(0)
+        return Found(chosen, value, belief, sequences[:0])

@@ -1,0 +1,239 @@
+"""What all planners share: their options, one call, and what comes out of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from oocdm.data.snapshot import PerField, Snapshot
+from oocdm.errors import PlanError
+from oocdm.planning.actions import ActionVariables, Masks
+from oocdm.planning.beliefs import Belief
+from oocdm.planning.noise import Generators, draw_noise, generators_of
+from oocdm.planning.returns import discounted_returns
+from oocdm.planning.simulator import Simulator
+from oocdm.planning.warm import WarmStart
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do now, and what is known for the next plan.
+
+    `actions[class][field]` is (batch, object, ...), 0 for objects that do not act; `value`
+    (batch,) is the return that the chosen sequences had in the simulator; `warm` is where the
+    next plan may start from.
+
+    >>> Plan({"Ball": {"push": torch.zeros(1, 3)}}, torch.zeros(1), None).value
+    tensor([0.])
+    """
+
+    actions: PerField
+    value: Tensor
+    warm: WarmStart | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """The outcome of a search: a sequence (horizon, variable), its value (batch,), and the rest.
+
+    `belief` and `elites` (sample, horizon, variable) are what the next search may start from.
+
+    >>> list(Found.__annotations__)
+    ['sequence', 'value', 'belief', 'elites']
+    """
+
+    sequence: Tensor
+    value: Tensor
+    belief: Belief
+    elites: Tensor
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One call of a planner: where sequences start, how they are drawn and what they earn.
+
+    >>> from oocdm.schema import ObjectClass, Real, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     push = Real(action=True)
+    >>> class Pushing:
+    ...     schema = Schema(Ball)
+    ...     def step(self, before):
+    ...         x = before["Ball", "x"] + before["Ball", "push"]
+    ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
+    ...     def reward(self, before, after):
+    ...         return after["Ball", "x"].sum(1)
+    ...     def terminated(self, after):
+    ...         return after["Ball", "x"].amax(1) > 9
+    >>> state = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(1, 1)}})
+    >>> start = Belief.initial(ActionVariables.of(state), horizon=2)
+    >>> problem = Problem(Pushing(), state, start, [torch.Generator()], 1.0, True, None)
+    >>> sequences = problem.sample(start, samples=5)
+    >>> problem.best(sequences, problem.returns(sequences), count=2).shape
+    torch.Size([2, 2, 1])
+    """
+
+    simulator: Simulator
+    state: Snapshot
+    start: Belief
+    generators: list[torch.Generator]
+    discount: float
+    stop_at_termination: bool
+    warm: WarmStart | None
+
+    @property
+    def variables(self) -> ActionVariables:
+        """What is to be chosen."""
+        return self.start.variables
+
+    def sample(self, belief: Belief, samples: int, colour: Tensor | None = None) -> Tensor:
+        """Sequences (sample, horizon, variable) drawn from a belief."""
+        noise = draw_noise(self.variables, samples, belief.horizon, self.generators, colour)
+        return belief.sample(noise)
+
+    def returns(self, sequences: Tensor) -> Tensor:
+        """What sequences earn in each world, (sample, batch)."""
+        return discounted_returns(
+            self.simulator,
+            self.state,
+            self.variables,
+            sequences,
+            self.discount,
+            self.stop_at_termination,
+        )
+
+    def best(self, sequences: Tensor, returns: Tensor, count: int) -> Tensor:
+        """The `count` best sequences of each world, best first."""
+        # Stable, so that equal returns are ordered alike in every batch.
+        order = returns.argsort(dim=0, descending=True, stable=True)[:count]
+        index = order[:, self.variables.world].unsqueeze(1)
+        return sequences.gather(0, index.expand(-1, sequences.shape[1], -1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planner(ABC):
+    """An optimiser of action sequences of fixed length in a simulator.
+
+    `horizon` is how many steps it looks ahead, `iterations` how often it samples, `samples` how
+    many sequences a world. Rewards are discounted by `discount` a step and, unless
+    `stop_at_termination` is False, end with the episode. A plan that starts from an earlier one
+    keeps its means, but not its certainty: numbers get their initial spread, choices a share
+    `refresh` of equal probabilities.
+
+    >>> from oocdm.planning import CEM
+    >>> isinstance(CEM(horizon=10), Planner)
+    True
+    """
+
+    horizon: int = 20
+    iterations: int = 5
+    samples: int = 500
+    discount: float = 0.95
+    stop_at_termination: bool = True
+    refresh: float = 0.5
+
+    def __post_init__(self) -> None:
+        self._check_count("horizon", "It is how many steps the planner looks ahead.")
+        self._check_count("iterations", "It is how often the planner samples.")
+        self._check_count("samples", "It is how many sequences are tried a world and iteration.")
+        self._check_share("discount", "It is what a reward is worth if it comes one step later.")
+        self._check_share("refresh", "It is how much of an earlier plan's certainty is forgotten.")
+        self._check_options()
+
+    @abstractmethod
+    def _check_options(self) -> None:
+        """Raise a `PlanError` if the planner's own options cannot be used."""
+
+    @abstractmethod
+    def _search(self, problem: Problem) -> Found:
+        """Look for the sequence of greatest return."""
+
+    @torch.no_grad()
+    def plan(
+        self,
+        simulator: Simulator,
+        state: Snapshot,
+        can_act: Masks | None = None,
+        warm: WarmStart | None = None,
+        *,
+        generator: Generators,
+    ) -> Plan:
+        """Plan for a batch of worlds, each on its own.
+
+        `can_act` (batch, object) a class leaves out objects that are present but cannot act;
+        `warm` is that of the plan one step earlier. `generator` is one for each world, or a
+        single one that seeds them: equal seeds give equal plans, whatever else is in the batch.
+        """
+        _check_state(simulator, state)
+        variables = ActionVariables.of(state, can_act)
+        initial = Belief.initial(variables, self.horizon)
+        start = initial
+        if warm is not None:
+            start = warm.belief_for(initial).widen(initial, self.refresh)
+        problem = Problem(
+            simulator,
+            state,
+            start,
+            generators_of(generator, state.batch_size),
+            self.discount,
+            self.stop_at_termination,
+            warm,
+        )
+        found = self._search(problem)
+        actions = variables.decode(found.sequence[:1])
+        return Plan(actions, found.value, WarmStart(variables.grids, found.belief, found.elites))
+
+    # ---------------------------------------------------------------- checks of options
+
+    def _refuse(self, option: str, expected: str, advice: str) -> None:
+        raise PlanError(
+            f"{type(self).__name__}: `{option}`: expected {expected}, got "
+            f"{getattr(self, option)!r}. {advice}"
+        )
+
+    def _check_count(self, option: str, advice: str, low: int = 1) -> None:
+        value: Any = getattr(self, option)
+        if not isinstance(value, int) or isinstance(value, bool) or value < low:
+            self._refuse(option, f"a whole number of at least {low}", advice)
+
+    def _check_share(self, option: str, advice: str) -> None:
+        if not _is_number(getattr(self, option)) or not 0 <= getattr(self, option) <= 1:
+            self._refuse(option, "a number from 0 to 1", advice)
+
+    def _check_at_least(self, option: str, low: float, advice: str, is_open: bool = False) -> None:
+        value = getattr(self, option)
+        is_fine = _is_number(value) and (low < value if is_open else low <= value) and value < 1e30
+        if not is_fine:
+            self._refuse(option, f"a number {'above' if is_open else 'of at least'} {low}", advice)
+
+    def _check_elites(self, elites: int) -> None:
+        self._check_count("elites", "It is how many of the sequences shape the next iteration.")
+        if elites > self.samples:
+            self._refuse(
+                "elites",
+                f"at most `samples`, {self.samples}",
+                "They are the best of the samples: lower `elites` or raise `samples`.",
+            )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_state(simulator: Simulator, state: Snapshot) -> None:
+    if state.schema is not simulator.schema:
+        difference = simulator.schema.difference(state.schema)
+        if difference is not None:
+            raise PlanError(
+                "plan: expected a state of the simulator's schema, got another one: "
+                f"{difference} (simulator against state). Plan with a simulator of this world."
+            )
+    if state.batch_size == 0:
+        raise PlanError(
+            "plan: expected a state of at least one world, got 0 rows. Leave the call out when "
+            "every world has ended."
+        )

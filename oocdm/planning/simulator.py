@@ -1,0 +1,120 @@
+"""All that a planner sees of a world: a step of a batch, its reward, and whether it ended."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+from oocdm.data.snapshot import Snapshot
+from oocdm.data.world import AbstractWorld
+from oocdm.errors import PlanError
+from oocdm.planning.convert import to_arrays, to_snapshot, to_world_state
+from oocdm.schema import Schema
+from oocdm.task import Task
+
+
+class Simulator(Protocol):
+    """What a planner asks of a world, learned or true; rows are independent of each other.
+
+    >>> import torch
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     push = Real(-1.0, 1.0, action=True)
+    >>> class Pushing:
+    ...     schema = Schema(Ball)
+    ...     def step(self, before):
+    ...         x = before["Ball", "x"] + before["Ball", "push"]
+    ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
+    ...     def reward(self, before, after):
+    ...         return -after["Ball", "x"].square().sum(1)
+    ...     def terminated(self, after):
+    ...         return after["Ball", "x"].amax(1) > 9
+    >>> simulator: Simulator = Pushing()
+    """
+
+    @property
+    def schema(self) -> Schema:
+        """The classes and fields of its objects."""
+        ...
+
+    def step(self, before: Snapshot) -> Snapshot:
+        """One step of every row: from states and actions to every field but the actions."""
+        ...
+
+    def reward(self, before: Snapshot, after: Snapshot) -> Tensor:
+        """What the step earned, (batch,)."""
+        ...
+
+    def terminated(self, after: Snapshot) -> Tensor:
+        """Whether the step ended the episode, (batch,) booleans."""
+        ...
+
+
+class WorldSimulator:
+    """The true dynamics of one of oocdm's worlds, which bound what a learned one can achieve.
+
+    `task` is the world's own unless another is given; `seed` is that of the world's randomness.
+
+    >>> from oocdm.data.world import WorldState
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     push = Real(action=True)
+    >>> class Balls(AbstractWorld):
+    ...     schema, max_episode_steps, max_objects = Schema(Ball), 30, {"Ball": 1}
+    ...     task = Task(lambda a, b: b["Ball", "x"][:, 0], lambda b: b["Ball", "x"][:, 0] > 9, [])
+    ...     def reset(self, num_worlds, rng):
+    ...         x = np.ones((num_worlds, 1))
+    ...         return WorldState({"Ball": {"x": x}}, {"Ball": np.ones_like(x, bool)})
+    ...     def random_actions(self, state, rng):
+    ...         return {"Ball": {"push": rng.normal(size=state.present["Ball"].shape)}}
+    ...     def step(self, state, actions, rng):
+    ...         x = state.values["Ball"]["x"] + actions["Ball"]["push"]
+    ...         return WorldState({"Ball": {"x": x}}, state.present), x[:, 0], x[:, 0] > 9
+    >>> import torch
+    >>> simulator = WorldSimulator(Balls())
+    >>> values = {"Ball": {"x": torch.ones(1, 1), "push": torch.ones(1, 1)}}
+    >>> before = Snapshot.of(simulator.schema, values)
+    >>> simulator.reward(before, simulator.step(before))
+    tensor([2.])
+    """
+
+    def __init__(self, world: AbstractWorld, task: Task | None = None, seed: int = 0) -> None:
+        chosen = world.task if task is None else task
+        if chosen is None:
+            raise PlanError(
+                f"WorldSimulator: expected a world with a task, got {type(world).__name__} "
+                "without one. Give it one: WorldSimulator(world, task=oocdm.Task(...))."
+            )
+        chosen.check(world.schema)
+        self.world = world
+        self.task = chosen
+        self._rng = np.random.default_rng(seed)
+
+    @property
+    def schema(self) -> Schema:
+        """The classes and fields of the world."""
+        return self.world.schema
+
+    def step(self, before: Snapshot) -> Snapshot:
+        """One step of every row as the world would take it."""
+        schema = self.schema
+        actions = {
+            c: {f: v for f, v in fields.items() if schema.field(c, f).action}
+            for c, fields in before.values.items()
+        }
+        state = to_world_state(before)
+        after, _, _ = self.world.step(state, to_arrays(actions), self._rng)
+        device = next(iter(before.present.values())).device
+        return to_snapshot(schema, after).to(device)
+
+    def reward(self, before: Snapshot, after: Snapshot) -> Tensor:
+        """The task's reward."""
+        return self.task.reward(before, after)
+
+    def terminated(self, after: Snapshot) -> Tensor:
+        """The task's termination."""
+        return self.task.terminated(after)

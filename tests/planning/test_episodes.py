@@ -1,0 +1,137 @@
+"""Agents in episodes: what they earn, and what it costs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from oocdm.data.snapshot import PerField, Snapshot
+from oocdm.envs.mouse import MouseWorld
+from oocdm.errors import PlanError
+from oocdm.planning import (
+    CEM,
+    MPC,
+    EpisodeResults,
+    RandomAgent,
+    WorldSimulator,
+    run_episodes,
+)
+from oocdm.planning.actions import Masks
+from tests.planning.toys import Walk
+
+PLANNER = CEM(horizon=5, iterations=3, samples=100, elites=20, smoothing=0.1)
+
+
+class Scripted:
+    """World i goes left i times, then right."""
+
+    def reset(self, num_worlds: int) -> None:
+        self.asked: list[list[int]] = []
+        self.masks: list[Masks | None] = []
+
+    def act(
+        self, state: Snapshot, can_act: Masks | None = None, worlds: Tensor | None = None
+    ) -> PerField:
+        assert worlds is not None and len(worlds) == state.batch_size
+        self.asked.append(worlds.tolist())
+        self.masks.append(can_act)
+        left = worlds >= len(self.asked)
+        return {"Walker": {"stride": torch.where(left, -1, 1).unsqueeze(-1)}}
+
+
+def test_returns_and_lengths() -> None:
+    agent, world = Scripted(), Walk()
+    results = run_episodes(world, agent, episodes=4, max_steps=4)
+    # Worlds 2 and 3 are at -2 after two steps, which ends them.
+    assert results.lengths.tolist() == [4, 4, 2, 2]
+    assert results.returns.tolist() == [-(2 + 1 + 0 + 1), -(4 + 3 + 2 + 1), -(4 + 5), -(4 + 5)]
+    assert agent.asked == [[0, 1, 2, 3], [0, 1, 2, 3], [0, 1], [0, 1]]
+    assert world.worlds_stepped == [4, 4, 2, 2]
+    assert results.seconds_a_step > 0
+
+
+def test_it_stops_when_all_have_ended() -> None:
+    class Left(Scripted):
+        def act(self, *args: Any) -> PerField:
+            return {"Walker": {"stride": -torch.ones_like(super().act(*args)["Walker"]["stride"])}}
+
+    world, told = Walk(), []
+    results = run_episodes(
+        world, Left(), episodes=3, progress=lambda done, total: told.append((done, total))
+    )
+    assert results.lengths.tolist() == [2, 2, 2] and len(world.worlds_stepped) == 2
+    assert told == [(3, 24), (24, 24)]
+
+
+def test_an_episode_is_as_long_as_the_world_says() -> None:
+    agent = Scripted()
+    assert run_episodes(Walk(), agent, episodes=1).lengths.tolist() == [8]
+
+
+def test_who_can_act_is_asked_of_every_state() -> None:
+    agent = Scripted()
+    run_episodes(
+        Walk(),
+        agent,
+        episodes=2,
+        max_steps=3,
+        can_act=lambda state: {"Walker": state["Walker", "x"] < 2},
+    )
+    assert [mask["Walker"].tolist() for mask in agent.masks if mask] == [
+        [[True], [True]],
+        [[True], [True]],
+        [[False], [True]],
+    ]
+
+
+def test_mpc_with_the_true_dynamics_beats_random() -> None:
+    world = Walk()
+    random = run_episodes(world, RandomAgent(world), episodes=30)
+    agent = MPC(WorldSimulator(world), PLANNER)
+    planned = run_episodes(world, agent, episodes=5)
+    # To 3 as fast as possible, then stay: 2 + 1.
+    assert planned.returns.tolist() == [-3.0] * 5
+    assert random.mean_return < -10
+
+
+def test_equal_seeds_give_equal_episodes() -> None:
+    def returns(seed: int, agent_seed: int) -> np.ndarray:
+        world = MouseWorld(max_episode_steps=4)
+        planner = CEM(horizon=2, iterations=1, samples=5, elites=2)
+        agent = MPC(WorldSimulator(world, seed=agent_seed), planner, seed=agent_seed)
+        return run_episodes(world, agent, episodes=3, seed=seed).returns
+
+    assert np.array_equal(returns(0, 0), returns(0, 0))
+    assert not np.array_equal(returns(0, 0), returns(1, 0))
+
+
+def test_summary() -> None:
+    results = EpisodeResults(np.array([1.0, 2.0, 6.0]), np.array([1, 2, 3]), 0.1)
+    assert results.mean_return == 3
+    assert results.standard_error == pytest.approx(np.std([1, 2, 6], ddof=1) / np.sqrt(3))
+    assert np.isnan(EpisodeResults(np.ones(1), np.ones(1), 0.1).standard_error)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"episodes": 0},
+            "run_episodes: episodes: expected a whole number of at least 1, got 0. It says how "
+            "much to run.",
+        ),
+        (
+            {"episodes": 1, "max_steps": 1.5},
+            "run_episodes: max_steps: expected a whole number of at least 1, got 1.5. It says "
+            "how much to run.",
+        ),
+    ],
+)
+def test_mistakes(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        run_episodes(Walk(), Scripted(), **options)
