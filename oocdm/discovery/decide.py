@@ -102,7 +102,7 @@ def discover_around(
     """
     parts = StructureParts(model.schema)
     structure, num_edges = start.copy(), parts.num_edges
-    is_tried = np.arange(len(structure)) >= num_edges  # only edges are let in for once
+    is_tried = ~parts.is_edge  # only edges are let in for once
     gains = search.gains(model, structure, search.free)
     for _ in range(max_passes):
         helpful, useless = search.judge(gains, num_edges)

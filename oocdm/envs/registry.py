@@ -70,7 +70,7 @@ def list_envs() -> list[EnvInfo]:
     ...     print(info.name, info.num_variables)
     block 24
     mouse 28
-    generated 22
+    generated 21
     """
     listed = []
     for name, entry in _ENTRIES.items():

@@ -131,7 +131,7 @@ class Oocdm(AbstractMethod):
         quarter = self.num_graphs // 4
         rows = [
             _any(quarter, now, rng),
-            _nearby(quarter, now, rng),
+            _undecided(quarter, now, rng),
             self._neighbours(quarter, now, rng),
             np.repeat(estimate[None], self.num_graphs - 3 * quarter, axis=0),
         ]
@@ -176,9 +176,13 @@ class Oocdm(AbstractMethod):
             return discover_leave_one_out(model, estimate, search)
         scored = data.rows(slice(0, self.max_scored))
         resolution = model.resolution(self.schedule.resolution)
+        # While edges are open a path goes only if it does harm: it may be the way in of an edge
+        # that has not been learned yet. What helps too little goes in the end.
+        are_edges_open = free[: len(model.index)].any()
+        path_threshold = 0.0 if are_edges_open else self.path_threshold
         patience = min(self.patience, len(scored) // 2)
         search = Search(
-            *(scored, free, self.rule, self.path_threshold, resolution), patience, weights, settling
+            *(scored, free, self.rule, path_threshold, resolution), patience, weights, settling
         )
         return discover_around(model, estimate, search)
 
@@ -198,12 +202,7 @@ def _any(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
     return np.where(now.free, is_present, now.estimate)
 
 
-def _nearby(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
-    """The estimate with contested parts turned as often as not, in any combination.
-
-    Others are turned now and then: what was dropped while the network was young must be able to
-    show later what it is worth.
-    """
-    chance = np.where(now.contested, 0.5, 0.1)
-    is_turned = rng.random((count, len(now.estimate))) < chance
-    return now.estimate ^ (is_turned & now.free)
+def _undecided(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
+    """The estimate with contested parts turned as often as not, in any combination."""
+    is_turned = rng.random((count, len(now.estimate))) < 0.5
+    return now.estimate ^ (is_turned & now.contested & now.free)

@@ -213,8 +213,7 @@ class Trainer:
                 break
         position.rounds += 1
         weights = self.priors.weights(self.free[: len(self.model.index)])
-        free = self.free & self.parts.is_edge
-        discovery = self.method.discover(self.model, self.held, structure, free, weights)
+        discovery = self.method.discover(self.model, self.held, structure, self.free, weights)
         if discovery is not None:
             self._take(discovery)
         self._record("learn", done + len(losses), losses)
@@ -223,21 +222,11 @@ class Trainer:
             self._finish_learning()
 
     def _contested(self) -> np.ndarray:
-        """Edges that the last look found neither strong nor useless, and possible impostors.
-
-        If an absent edge adds something to a target, however little, any present one may only
-        stand in for it.
-        """
-        low, high = CONTESTED
-        structure = self.structure
-        score = np.zeros(len(structure))
-        known = [row["score"] or 0.0 for row in self.position.evidence]
-        score[: len(known)] = known
-        contested = (low < np.abs(score)) & (np.abs(score) < high)
-        for columns in self.parts.columns:
-            edges = columns[columns < self.parts.num_edges]
-            if (~structure[edges] & (score[edges] > low)).any():
-                contested[edges[structure[edges]]] = True
+        """Edges that the last look found neither strong nor useless."""
+        contested = np.zeros(len(self.position.structure), dtype=bool)
+        for i, row in enumerate(self.position.evidence):
+            low, high = CONTESTED
+            contested[i] = row["score"] is not None and low < abs(row["score"]) < high
         return contested
 
     def _take(self, discovery: Discovery) -> None:
@@ -255,7 +244,6 @@ class Trainer:
         decision = np.array([row["decision"] for row in self.position.evidence] or [""] * num_edges)
         structure = self.structure
         structure[:num_edges] &= ~np.isin(decision, ["undecided", "no"])
-        # Paths are judged when edges are settled: an edge whose way in is shut is worth nothing.
         free = self.free & ~self.parts.is_edge
         if free.any():
             judged = self.method.discover(self.model, self.held, structure, free)

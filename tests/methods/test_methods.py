@@ -227,7 +227,24 @@ def test_default_scores_at_most_so_many_transitions(monkeypatch: pytest.MonkeyPa
     Oocdm(max_scored=3).discover(model, Prepared.of(model, data), estimate, free)
     ((start, search),) = seen
     assert len(search.data) == 3 and start is estimate and search.free is free
-    assert (search.rule, search.path_threshold) == (Oocdm().rule, Oocdm().path_threshold)
+    assert search.rule == Oocdm().rule
+
+
+def test_paths_go_for_helping_too_little_only_when_edges_are_settled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = ragged(lengths=(4, 3))
+    model = random_model(data)
+    thresholds = []
+    monkeypatch.setattr(
+        "oocdm.methods.oocdm.discover_around",
+        lambda model, start, search: thresholds.append(search.path_threshold),
+    )
+    parts = StructureParts(data.schema)
+    everything, prepared = np.ones(parts.width, dtype=bool), Prepared.of(model, data)
+    for free in (everything, ~parts.is_edge):
+        Oocdm(path_threshold=0.4).discover(model, prepared, everything, free)
+    assert thresholds == [0.0, 0.4]
 
 
 # ---------------------------------------------------------------- presets, options, JSON
