@@ -75,10 +75,16 @@ def discover_by_tests(
         )
         if progress is not None:
             progress(done, len(positions))
+    decision = _decisions(p_value, testable, alpha)
+    nothing = np.full(len(index), np.nan)
+    return Evidence(data.schema, score, nothing, nothing, p_value, nothing, decision)
+
+
+def _decisions(p_value: np.ndarray, testable: np.ndarray, alpha: float) -> np.ndarray:
+    """In words, with the false-discovery rate held; NaN is a test that could not tell."""
     told = ~np.isnan(p_value)
     decision = np.where(testable, "undecided", "untestable")
     if told.any():
         is_found = false_discovery_control(p_value[told]) <= alpha
         decision[told] = np.where(is_found, "yes", "no")
-    nothing = np.full(len(index), np.nan)
-    return Evidence(data.schema, score, nothing, nothing, p_value, nothing, decision)
+    return decision

@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 
 import oocdm
 from oocdm.data.world import Arrays, WorldState
-from oocdm.envs import generated
+from oocdm.envs import generated, mechanisms
 from oocdm.envs.generated import GeneratedWorld
 from oocdm.envs.mechanisms import CategoryMechanism, RealMechanism
 from oocdm.errors import OocdmError
@@ -262,17 +262,17 @@ def test_a_transition_follows_the_mechanisms(still):
 
 
 def test_terms_over_others_leave_out_the_object_itself_and_absent_ones():
-    self_, other = (generated.Source("A", "x1", is_local=i) for i in (True, False))
+    self_, other = (mechanisms.Source("A", "x1", is_local=i) for i in (True, False))
     values = np.array([[-3, -2, 0], [-1, 0, 0]], np.float32)
     present = np.array([[True, True, False], [True, False, False]])
     state = WorldState({"A": {"x1": values}}, {"A": present})
     inputs = {s: generated._read(state, s, "A") for s in (self_, other)}
-    largest = generated.Term(1.0, other).value(inputs)
+    largest = mechanisms.Term(1.0, other).value(inputs)
     assert largest[present].tolist() == [-2.0, -3.0, 0.0]  # 0 if there is no other
-    above = generated.Condition(other, -2.5)
-    counted = generated.Term(2.0, other, above).value(inputs)
+    above = mechanisms.Condition(other, -2.5)
+    counted = mechanisms.Term(2.0, other, above).value(inputs)
     assert counted[present].tolist() == [2.0, 0.0, 0.0]
-    gated = generated.Term(1.0, self_, generated.Condition(self_, -2.5)).value(inputs)
+    gated = mechanisms.Term(1.0, self_, mechanisms.Condition(self_, -2.5)).value(inputs)
     assert gated[present].tolist() == [0.0, -2.0, -1.0]
 
 
