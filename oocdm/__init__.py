@@ -20,6 +20,7 @@ from oocdm.inference import (
 )
 from oocdm.methods import Oocdm, Oofull, Schedule
 from oocdm.models.options import ModelOptions
+from oocdm.planning import CEM, ICEM, MPC, MPPI, run_episodes
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
 from oocdm.training import FitResult, Progress, discover, discover_variables, fit, load, resume
@@ -27,6 +28,10 @@ from oocdm.training import FitResult, Progress, discover, discover_variables, fi
 __version__ = "0.1.0"
 
 __all__ = [
+    "CEM",
+    "ICEM",
+    "MPC",
+    "MPPI",
     "AbstractWorld",
     "Boolean",
     "Categorical",
@@ -75,4 +80,5 @@ __all__ = [
     "make",
     "resume",
     "rollout",
+    "run_episodes",
 ]

@@ -12,7 +12,7 @@ from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
 from oocdm.inference.evaluate import Fitted
 from oocdm.models.network import AbstractWorldModel
-from oocdm.models.prediction import Predictions
+from oocdm.models.prediction import FieldDistribution, Predictions
 from oocdm.schema import Schema
 
 
@@ -41,6 +41,13 @@ class Dynamics:
         self, result: Fitted, reads: Iterable[str] | None = None, horizon: int | None = None
     ) -> None:
         self.schema = result.model.schema
+        self._fields = [
+            (c, f)
+            for c in self.schema.classes
+            for f, field in self.schema.fields(c).items()
+            if not field.action
+        ]
+        self._generator = torch.Generator()
         targets = [f"{c}.{v}" for c in self.schema.classes for v in self.schema.targets(c)]
         if reads is None:
             self.simulated = tuple(targets)
@@ -55,37 +62,43 @@ class Dynamics:
         self.simulated = tuple(name for name in targets if name in needed)
         self._predict = _predictor(result.model, result.graph, needed)
 
+    def _stream(self, seed: int, number: int) -> torch.Generator:
+        """The random numbers of one field in a step."""
+        return self._generator.manual_seed((seed * len(self._fields) + number) % 2**63)
+
     @torch.no_grad()
     def predict(self, before: Snapshot) -> Predictions:
         """Distributions of the next state; those of fields not simulated mean nothing."""
         return self._predict(before)
 
     @torch.no_grad()
-    def step(self, before: Snapshot, generator: torch.Generator | None = None) -> Snapshot:
-        """The next state from states and actions: drawn, or without a generator most likely.
+    def step(self, before: Snapshot, seed: int | None = None) -> Snapshot:
+        """The next state from states and actions: drawn, or without a seed the most likely.
 
-        Random numbers do not depend on what is simulated, so that leaving fields out changes
-        nothing that is read.
+        Each field has random numbers of its own, so that leaving fields out changes nothing
+        that is read.
         """
         predictions = self._predict(before)
         values: dict[str, dict[str, Tensor]] = {}
-        for c in self.schema.classes:
-            values[c] = {}
-            for f, field in self.schema.fields(c).items():
-                if field.action:
-                    continue
-                if not field.is_target:
-                    values[c][f] = before.values[c][f]
-                    continue
-                each, now = predictions[c, f], before.values[c][f]
-                drawn = each.mode() if generator is None else each.sample(generator)
-                if f"{c}.{f}" in self.simulated:
-                    is_absent = ~before.present[c].view(
-                        *before.present[c].shape, *[1] * (now.ndim - 2)
-                    )
-                    now = drawn.reshape(now.shape).to(now.dtype).masked_fill(is_absent, 0)
-                values[c][f] = now
+        for i, (c, f) in enumerate(self._fields):
+            now = before.values[c][f]
+            if f"{c}.{f}" in self.simulated:
+                generator = None if seed is None else self._stream(seed, i)
+                now = _draw(predictions[c, f], generator, now, before.present[c])
+            values.setdefault(c, {})[f] = now
         return Snapshot(self.schema, values, before.present, _observed(values, before.present))
+
+
+def _draw(
+    prediction: FieldDistribution,
+    generator: torch.Generator | None,
+    now: Tensor,
+    present: Tensor,
+) -> Tensor:
+    """A value of a field for each object, 0 for those that are absent."""
+    drawn = prediction.mode() if generator is None else prediction.sample(generator)
+    drawn = drawn.reshape(now.shape).to(now.dtype)
+    return drawn.masked_fill(~present.view(*present.shape, *[1] * (now.ndim - 2)), 0)
 
 
 def reaching(graph: ClassGraph, reads: Iterable[str], horizon: int | None = None) -> set[str]:

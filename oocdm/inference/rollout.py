@@ -87,6 +87,8 @@ def rollout(
             }
             for c, fields in actions.items()
         }
-        now = dynamics.step(with_actions(now, chosen), generator)
+        now = dynamics.step(
+            with_actions(now, chosen), int(torch.randint(2**62, (), generator=generator))
+        )
         states.append(now)
     return Rollout(tuple(states), state.batch_size, samples)

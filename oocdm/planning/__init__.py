@@ -4,6 +4,7 @@ from oocdm.planning.agent import Agent, RandomAgent
 from oocdm.planning.cem import CEM
 from oocdm.planning.episodes import EpisodeResults, run_episodes
 from oocdm.planning.icem import ICEM
+from oocdm.planning.learned import LearnedSimulator
 from oocdm.planning.mpc import MPC
 from oocdm.planning.mppi import MPPI
 from oocdm.planning.planner import Plan, Planner
@@ -17,6 +18,7 @@ __all__ = [
     "MPPI",
     "Agent",
     "EpisodeResults",
+    "LearnedSimulator",
     "Plan",
     "Planner",
     "RandomAgent",

@@ -25,7 +25,7 @@ class CEM(Planner):
     ...     push = Real(-1.0, 1.0, action=True)
     >>> class Pushing:
     ...     schema = Schema(Ball)
-    ...     def step(self, before):
+    ...     def step(self, before, seed):
     ...         x = before["Ball", "x"] + before["Ball", "push"]
     ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
     ...     def reward(self, before, after):

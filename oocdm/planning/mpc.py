@@ -10,44 +10,66 @@ from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import PlanError
+from oocdm.inference import Fitted
 from oocdm.planning.actions import Masks
+from oocdm.planning.cem import CEM
+from oocdm.planning.learned import LearnedSimulator
 from oocdm.planning.planner import Planner
 from oocdm.planning.simulator import Simulator
 from oocdm.planning.warm import WarmStart
+from oocdm.task import Task
 
 
 @final
 class MPC:
-    """An agent that plans every step anew in a simulator, for many worlds side by side.
+    """An agent that plans every step anew in the learned world, for many worlds side by side.
 
-    Unless `warm_start` is False, each plan starts from the one before it in the same world. Each
-    world has random numbers of its own, made from `seed` and its number, which start anew with
-    every `reset`.
+    `result` is a fit, or anything with its model and graph; the planner is a `CEM()` unless
+    another is given. Only what can reach the fields that the task reads is simulated, which
+    changes no action; `prune=False` simulates everything. Unless `warm_start` is False, each
+    plan starts from the one before it in the same world. Each world has random numbers of its
+    own, made from `seed` and its number, which start anew with every `reset`.
 
-    >>> from oocdm.planning import CEM
-    >>> from oocdm.schema import ObjectClass, Real, Schema
-    >>> class Ball(ObjectClass):
-    ...     x = Real()
-    ...     push = Real(-1.0, 1.0, action=True)
-    >>> class Pushing:
-    ...     schema = Schema(Ball)
-    ...     def step(self, before):
-    ...         x = before["Ball", "x"] + before["Ball", "push"]
-    ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
-    ...     def reward(self, before, after):
-    ...         return -(after["Ball", "x"] - 0.5).square().sum(1)
-    ...     def terminated(self, after):
-    ...         return after["Ball", "x"].amax(1) > 9
-    >>> agent = MPC(Pushing(), CEM(horizon=2, samples=100, elites=10), seed=0)
-    >>> agent.reset(num_worlds=1)
-    >>> state = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(1, 1)}})
-    >>> round(float(agent.act(state)["Ball"]["push"]), 1)
-    0.5
+    >>> import oocdm
+    >>> env = oocdm.make("mouse")
+    >>> data = oocdm.collect(env, steps=300, seed=0)
+    >>> quick = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
+    >>> result = oocdm.fit(data, graph=env.true_graph, schedule=quick)
+    >>> planner = oocdm.CEM(horizon=3, iterations=2, samples=20, elites=5)
+    >>> agent = MPC(result, env.task, planner)
+    >>> agent.reset(num_worlds=2)
+    >>> agent.act(data.transitions(slice(0, 2)).before)["Mouse"]["move"].shape
+    torch.Size([2, 1])
     """
 
     def __init__(
-        self, simulator: Simulator, planner: Planner, seed: int = 0, warm_start: bool = True
+        self,
+        result: Fitted,
+        task: Task,
+        planner: Planner | None = None,
+        seed: int = 0,
+        warm_start: bool = True,
+        prune: bool = True,
     ) -> None:
+        chosen = CEM() if planner is None else planner
+        simulator = LearnedSimulator(result, task, chosen.horizon if prune else None)
+        self._init(simulator, chosen, seed, warm_start)
+
+    @classmethod
+    def within(
+        cls, simulator: Simulator, planner: Planner, seed: int = 0, warm_start: bool = True
+    ) -> MPC:
+        """The agent that plans in any other simulator, such as that of the true world.
+
+        >>> from oocdm.envs.mouse import MouseWorld
+        >>> from oocdm.planning import WorldSimulator
+        >>> agent = MPC.within(WorldSimulator(MouseWorld()), CEM(horizon=5))
+        """
+        agent = cls.__new__(cls)
+        agent._init(simulator, planner, seed, warm_start)
+        return agent
+
+    def _init(self, simulator: Simulator, planner: Planner, seed: int, warm_start: bool) -> None:
         self.simulator = simulator
         self.planner = planner
         self.seed = seed

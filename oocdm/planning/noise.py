@@ -34,6 +34,17 @@ def generators_of(generator: Generators, batch_size: int) -> list[torch.Generato
     return list(generator)
 
 
+def draw_seed(generators: Sequence[torch.Generator]) -> int:
+    """One seed for what worlds share, from the states of their generators, which stay as they are.
+
+    >>> draw_seed([torch.Generator().manual_seed(0)]) < 2**62
+    True
+    """
+    copies = [g.clone_state() for g in generators]
+    drawn = [int(torch.randint(2**62, (), generator=g, device=g.device)) for g in copies]
+    return sum(drawn) % 2**62
+
+
 def draw_noise(
     variables: ActionVariables,
     samples: int,

@@ -13,7 +13,7 @@ from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import PlanError
 from oocdm.planning.actions import ActionVariables, Masks
 from oocdm.planning.beliefs import Belief
-from oocdm.planning.noise import Generators, draw_noise, generators_of
+from oocdm.planning.noise import Generators, draw_noise, draw_seed, generators_of
 from oocdm.planning.returns import discounted_returns
 from oocdm.planning.simulator import Simulator
 from oocdm.planning.warm import WarmStart
@@ -62,7 +62,7 @@ class Problem:
     ...     push = Real(action=True)
     >>> class Pushing:
     ...     schema = Schema(Ball)
-    ...     def step(self, before):
+    ...     def step(self, before, seed):
     ...         x = before["Ball", "x"] + before["Ball", "push"]
     ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
     ...     def reward(self, before, after):
@@ -71,7 +71,7 @@ class Problem:
     ...         return after["Ball", "x"].amax(1) > 9
     >>> state = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(1, 1)}})
     >>> start = Belief.initial(ActionVariables.of(state), horizon=2)
-    >>> problem = Problem(Pushing(), state, start, [torch.Generator()], 1.0, True, None)
+    >>> problem = Problem(Pushing(), state, start, [torch.Generator()], 1.0, True, None, 0)
     >>> sequences = problem.sample(start, samples=5)
     >>> problem.best(sequences, problem.returns(sequences), count=2).shape
     torch.Size([2, 2, 1])
@@ -84,6 +84,7 @@ class Problem:
     discount: float
     stop_at_termination: bool
     warm: WarmStart | None
+    seed: int
 
     @property
     def variables(self) -> ActionVariables:
@@ -104,6 +105,7 @@ class Problem:
             sequences,
             self.discount,
             self.stop_at_termination,
+            self.seed,
         )
 
     def best(self, sequences: Tensor, returns: Tensor, count: int) -> Tensor:
@@ -166,7 +168,9 @@ class Planner(ABC):
 
         `can_act` (batch, object) a class leaves out objects that are present but cannot act;
         `warm` is that of the plan one step earlier. `generator` is one for each world, or a
-        single one that seeds them: equal seeds give equal plans, whatever else is in the batch.
+        single one that seeds them: equal seeds give equal plans, whatever else is in the batch
+        as long as the simulator is not random. What it draws, it draws for the batch as a whole,
+        and alike in every iteration, so that sequences and not luck are compared.
         """
         _check_state(simulator, state)
         variables = ActionVariables.of(state, can_act)
@@ -174,14 +178,16 @@ class Planner(ABC):
         start = initial
         if warm is not None:
             start = warm.belief_for(initial).widen(initial, self.refresh)
+        generators = generators_of(generator, state.batch_size)
         problem = Problem(
             simulator,
             state,
             start,
-            generators_of(generator, state.batch_size),
+            generators,
             self.discount,
             self.stop_at_termination,
             warm,
+            draw_seed(generators),
         )
         found = self._search(problem)
         actions = variables.decode(found.sequence[:1])

@@ -18,11 +18,12 @@ def discounted_returns(
     sequences: Tensor,
     discount: float,
     stop_at_termination: bool = True,
+    seed: int = 0,
 ) -> Tensor:
     """The return of each sequence (sample, horizon, variable) in each world: (sample, batch).
 
     All samples of all worlds are stepped together. With `stop_at_termination` nothing is earned
-    after the step that ends an episode.
+    after the step that ends an episode. What is random follows from `seed`.
 
     >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
@@ -30,7 +31,7 @@ def discounted_returns(
     ...     push = Real(action=True)
     >>> class Pushing:
     ...     schema = Schema(Ball)
-    ...     def step(self, before):
+    ...     def step(self, before, seed):
     ...         x = before["Ball", "x"] + before["Ball", "push"]
     ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
     ...     def reward(self, before, after):
@@ -49,7 +50,7 @@ def discounted_returns(
     is_running = torch.ones(rows, dtype=torch.bool, device=sequences.device)
     for t in range(horizon):
         before = with_actions(state, variables.decode(sequences[:, t]))
-        state = _checked_state(simulator.step(before), rows)
+        state = _checked_state(simulator.step(before, seed + t), rows)
         reward = _checked_reward(simulator.reward(before, state), is_running)
         total += discount**t * torch.where(is_running, reward.double(), 0.0)
         if stop_at_termination and t + 1 < horizon:

@@ -25,7 +25,7 @@ class Simulator(Protocol):
     ...     push = Real(-1.0, 1.0, action=True)
     >>> class Pushing:
     ...     schema = Schema(Ball)
-    ...     def step(self, before):
+    ...     def step(self, before, seed):
     ...         x = before["Ball", "x"] + before["Ball", "push"]
     ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
     ...     def reward(self, before, after):
@@ -40,8 +40,11 @@ class Simulator(Protocol):
         """The classes and fields of its objects."""
         ...
 
-    def step(self, before: Snapshot) -> Snapshot:
-        """One step of every row: from states and actions to every field but the actions."""
+    def step(self, before: Snapshot, seed: int) -> Snapshot:
+        """One step of every row: from states and actions to every field but the actions.
+
+        What is random follows from `seed`: equal rows with equal seeds end alike.
+        """
         ...
 
     def reward(self, before: Snapshot, after: Snapshot) -> Tensor:
@@ -56,7 +59,7 @@ class Simulator(Protocol):
 class WorldSimulator:
     """The true dynamics of one of oocdm's worlds, which bound what a learned one can achieve.
 
-    `task` is the world's own unless another is given; `seed` is that of the world's randomness.
+    `task` is the world's own unless another is given.
 
     >>> from oocdm.data.world import WorldState
     >>> from oocdm.schema import ObjectClass, Real
@@ -78,11 +81,11 @@ class WorldSimulator:
     >>> simulator = WorldSimulator(Balls())
     >>> values = {"Ball": {"x": torch.ones(1, 1), "push": torch.ones(1, 1)}}
     >>> before = Snapshot.of(simulator.schema, values)
-    >>> simulator.reward(before, simulator.step(before))
+    >>> simulator.reward(before, simulator.step(before, seed=0))
     tensor([2.])
     """
 
-    def __init__(self, world: AbstractWorld, task: Task | None = None, seed: int = 0) -> None:
+    def __init__(self, world: AbstractWorld, task: Task | None = None) -> None:
         chosen = world.task if task is None else task
         if chosen is None:
             raise PlanError(
@@ -92,14 +95,13 @@ class WorldSimulator:
         chosen.check(world.schema)
         self.world = world
         self.task = chosen
-        self._rng = np.random.default_rng(seed)
 
     @property
     def schema(self) -> Schema:
         """The classes and fields of the world."""
         return self.world.schema
 
-    def step(self, before: Snapshot) -> Snapshot:
+    def step(self, before: Snapshot, seed: int) -> Snapshot:
         """One step of every row as the world would take it."""
         schema = self.schema
         actions = {
@@ -107,7 +109,7 @@ class WorldSimulator:
             for c, fields in before.values.items()
         }
         state = to_world_state(before)
-        after, _, _ = self.world.step(state, to_arrays(actions), self._rng)
+        after, _, _ = self.world.step(state, to_arrays(actions), np.random.default_rng(seed))
         device = next(iter(before.present.values())).device
         return to_snapshot(schema, after).to(device)
 

@@ -23,7 +23,8 @@ def test_futures_are_drawn_step_by_step() -> None:
     generator = torch.Generator().manual_seed(5)
     now = STATE
     for step, state in enumerate(found.states):
-        now = Dynamics(RESULT).step(with_actions(now, {"Ant": {"push": PUSH[step]}}), generator)
+        seed = int(torch.randint(2**62, (), generator=generator))
+        now = Dynamics(RESULT).step(with_actions(now, {"Ant": {"push": PUSH[step]}}), seed)
         assert torch.equal(state["Ant", "x"], now["Ant", "x"])
     assert len(found) == 4
 

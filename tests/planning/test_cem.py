@@ -63,8 +63,8 @@ def test_the_horizon_matters() -> None:
             paid = before["Robot", "open"][:, 0].float()
             return 3 * (before["Robot", "push_goal"][:, 0] < -0.5) - paid
 
-        def step(self, before: Snapshot) -> Snapshot:
-            after = super().step(before)
+        def step(self, before: Snapshot, seed: int) -> Snapshot:
+            after = super().step(before, seed)
             goal = -before["Robot", "open"].float()
             values = {**after.values["Robot"], "push_goal": goal}
             door = after.values["Door"]

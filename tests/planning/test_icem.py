@@ -20,9 +20,9 @@ class Recording(Robots):
         super().__init__(*actions)
         self.pushes: list[torch.Tensor] = []
 
-    def step(self, before: Snapshot) -> Snapshot:
+    def step(self, before: Snapshot, seed: int) -> Snapshot:
         self.pushes.append(before["Robot", "push"][:, 0])
-        return super().step(before)
+        return super().step(before, seed)
 
     def iteration(self, i: int) -> torch.Tensor:
         """The sequences (sample, horizon) of an iteration in one world."""

@@ -20,7 +20,7 @@ CHEAP: list[Planner] = [
 
 
 def agent(planner: Planner = CHEAP[0], seed: int = 0, warm_start: bool = True) -> MPC:
-    return MPC(Robots(*ACTIONS), planner, seed, warm_start)
+    return MPC.within(Robots(*ACTIONS), planner, seed, warm_start)
 
 
 def select(state: Snapshot, *rows: int) -> Snapshot:

@@ -27,7 +27,7 @@ class Pushing:
     schema = Schema(Ball)
     vanish_above = 100.0
 
-    def step(self, before: Snapshot) -> Snapshot:
+    def step(self, before: Snapshot, seed: int) -> Snapshot:
         x = before["Ball", "x"] + before["Ball", "push"]
         present = before.present["Ball"] & (x <= self.vanish_above)
         return Snapshot.of(self.schema, {"Ball": {"x": x}}, {"Ball": present})
@@ -72,9 +72,9 @@ def test_no_step_is_taken_once_all_have_ended() -> None:
     class Counting(Pushing):
         steps = 0
 
-        def step(self, before: Snapshot) -> Snapshot:
+        def step(self, before: Snapshot, seed: int) -> Snapshot:
             self.steps += 1
-            return super().step(before)
+            return super().step(before, seed)
 
     simulator = Counting()
     returns(simulator, torch.full((2, 9, 1), 2.0))
@@ -111,7 +111,7 @@ def replaced(**methods: Any) -> Pushing:
     ("simulator", "message"),
     [
         (
-            replaced(step=lambda self, before: before.map(lambda t: t[:1])),
+            replaced(step=lambda self, before, seed: before.map(lambda t: t[:1])),
             "Simulator.step: expected 2 rows as it was given, got 1. It has to return one next "
             "state for each row, in the same order.",
         ),

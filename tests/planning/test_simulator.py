@@ -22,14 +22,14 @@ from tests.planning.toys import Walk
 def test_steps_are_those_of_the_world(variant: str) -> None:
     world = MouseWorld(num_food=(1, 4), variant=variant)
     rng = np.random.default_rng(0)
-    simulator = WorldSimulator(world, seed=7)
-    state, true_rng = world.reset(50, rng), np.random.default_rng(7)
-    for _ in range(5):
+    simulator = WorldSimulator(world)
+    state = world.reset(50, rng)
+    for seed in range(5):
         actions = world.random_actions(state, rng)
         moves = {"Mouse": {"move": torch.from_numpy(actions["Mouse"]["move"])}}
         before = with_actions(to_snapshot(world.schema, state), moves)
-        after = simulator.step(before)
-        state, reward, terminated = world.step(state, actions, true_rng)
+        after = simulator.step(before, seed)
+        state, reward, terminated = world.step(state, actions, np.random.default_rng(seed))
         for c, fields in state.values.items():
             assert torch.equal(after.present[c], torch.from_numpy(state.present[c]))
             assert set(after.values[c]) == set(fields)
@@ -45,7 +45,7 @@ def test_worlds_that_step_in_place_leave_the_state_as_it_was() -> None:
     simulator = WorldSimulator(world)
     state = to_snapshot(world.schema, world.reset(2, np.random.default_rng(0)))
     before = with_actions(state, {"Walker": {"stride": torch.ones(2, 1, dtype=torch.long)}})
-    after = simulator.step(before)
+    after = simulator.step(before, seed=0)
     assert before["Walker", "x"].tolist() == [[0], [0]]
     assert after["Walker", "x"].tolist() == [[1], [1]]
 

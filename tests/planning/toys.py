@@ -64,7 +64,7 @@ class Robots:
         door = {"width": torch.zeros(batch, doors)}
         return Snapshot.of(self.schema, {"Robot": values, "Door": door}, masks)
 
-    def step(self, before: Snapshot) -> Snapshot:
+    def step(self, before: Snapshot, seed: int) -> Snapshot:
         self.rows.append(before.batch_size)
         values = dict(before.values["Robot"])
         for name in self.actions:
