@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
@@ -81,7 +82,7 @@ class Field:
     @property
     def size(self) -> int:
         """How many numbers one object's value has."""
-        return int(np.prod(self.shape, dtype=int))
+        return math.prod(self.shape)
 
     @property
     def num_values(self) -> int | None:

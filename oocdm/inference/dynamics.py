@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -11,8 +12,8 @@ from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
 from oocdm.inference.evaluate import Fitted
-from oocdm.models.network import AbstractWorldModel
-from oocdm.models.prediction import FieldDistribution, Predictions
+from oocdm.inference.unmoved import UnmovedFields
+from oocdm.models.prediction import FieldDistribution, FieldPredictions, Predictions
 from oocdm.schema import Schema
 
 
@@ -40,7 +41,8 @@ class Dynamics:
     def __init__(
         self, result: Fitted, reads: Iterable[str] | None = None, horizon: int | None = None
     ) -> None:
-        self.schema = result.model.schema
+        model, graph = result.model, result.graph
+        self.schema = model.schema
         self._fields = [
             (c, f)
             for c in self.schema.classes
@@ -48,23 +50,25 @@ class Dynamics:
             if not field.action
         ]
         self._generator = torch.Generator()
-        targets = [f"{c}.{v}" for c in self.schema.classes for v in self.schema.targets(c)]
+        self._predict = model.with_graph(graph)
+        self._predict_known = model.slim(graph) if isinstance(graph, ClassGraph) else None
+        self.simulated = tuple(
+            f"{c}.{v}" for c in self.schema.classes for v in self.schema.targets(c)
+        )
+        self._unmoved: UnmovedFields | None = None
         if reads is None:
-            self.simulated = tuple(targets)
-            self._predict = result.model.with_graph(result.graph)
             return
-        if not isinstance(result.graph, ClassGraph):
+        if not isinstance(graph, ClassGraph):
             raise ModelError(
                 "Dynamics: expected a class graph to choose fields by, got a variable graph. "
                 "Leave `reads` out."
             )
-        needed = reaching(result.graph, reads, horizon)
-        self.simulated = tuple(name for name in targets if name in needed)
-        self._predict = _predictor(result.model, result.graph, needed)
-
-    def _stream(self, seed: int, number: int) -> torch.Generator:
-        """The random numbers of one field in a step."""
-        return self._generator.manual_seed((seed * len(self._fields) + number) % 2**63)
+        needed = reaching(graph, reads, horizon)
+        self.simulated = tuple(name for name in self.simulated if name in needed)
+        into = [edge for edge in graph.edges() if edge.target in needed]
+        self._predict = model.with_graph(ClassGraph.of_edges(self.schema, into))
+        if horizon is not None:
+            self._unmoved = UnmovedFields(graph, self.simulated, horizon)
 
     @torch.no_grad()
     def predict(self, before: Snapshot) -> Predictions:
@@ -78,15 +82,32 @@ class Dynamics:
         Each field has random numbers of its own, so that leaving fields out changes nothing
         that is read.
         """
-        predictions = self._predict(before)
+        predictions: FieldPredictions
+        if self._predict_known is not None and _is_all_known(before):
+            predictions = self._predict_known(before)
+        else:
+            predictions = self._predict(before)
+
+        def draw(i: int) -> Tensor:
+            c, f = self._fields[i]
+            generator = None if seed is None else self._stream(seed, i)
+            return _draw(predictions[c, f], generator, before.values[c][f], before.present[c])
+
         values: dict[str, dict[str, Tensor]] = {}
         for i, (c, f) in enumerate(self._fields):
             now = before.values[c][f]
-            if f"{c}.{f}" in self.simulated:
-                generator = None if seed is None else self._stream(seed, i)
-                now = _draw(predictions[c, f], generator, now, before.present[c])
+            if f"{c}.{f}" not in self.simulated:
+                pass
+            elif self._unmoved is None:
+                now = draw(i)
+            else:
+                now = self._unmoved.next_value(c, f, before, seed, partial(draw, i))
             values.setdefault(c, {})[f] = now
         return Snapshot(self.schema, values, before.present, _observed(values, before.present))
+
+    def _stream(self, seed: int, number: int) -> torch.Generator:
+        """The random numbers of one field in a step."""
+        return self._generator.manual_seed((seed * len(self._fields) + number) % 2**63)
 
 
 def _draw(
@@ -159,20 +180,6 @@ def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]]) -
     return Snapshot(state.schema, values, state.present, observed)
 
 
-def _predictor(
-    model: AbstractWorldModel, graph: ClassGraph, targets: set[str]
-) -> Callable[[Snapshot], Predictions]:
-    """Predictions of some targets: others have no inputs and no network, so they cost little."""
-    into = ClassGraph.of_edges(graph.schema, [e for e in graph.edges() if e.target in targets])
-    structures = model.structures(into)
-    for c in graph.schema.classes:
-        for i, v in enumerate(graph.schema.targets(c)):
-            if f"{c}.{v}" not in targets:
-                model.path_block(structures, c)[:, i] = 0
-    predict = model.under(structures)
-    return lambda before: predict(model.inputs(before))
-
-
 def _field_is_target(schema: Schema, name: str) -> bool:
     class_name, _, field_name = name.partition(".")
     return schema.field(class_name, field_name).is_target
@@ -181,3 +188,12 @@ def _field_is_target(schema: Schema, name: str) -> bool:
 def _observed(values: PerField, present: Mapping[str, Tensor]) -> PerField:
     """All present objects are known, since they are simulated."""
     return {c: dict.fromkeys(fields, present[c]) for c, fields in values.items()}
+
+
+def _is_all_known(state: Snapshot) -> bool:
+    """Whether every value of every object is known."""
+    return all(
+        known is state.present[c] or bool((known | ~state.present[c]).all())
+        for c, fields in state.observed.items()
+        for known in fields.values()
+    )

@@ -10,10 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from oocdm.graph import ClassGraph
 from oocdm.models.composed import LEAK, ComposedPredictor
 from oocdm.models.features import Inputs
-from oocdm.models.network import AbstractWorldModel, Predictor, Structures
+from oocdm.models.network import AbstractWorldModel, Predictor, SlimPredictor, Structures
 from oocdm.models.prediction import Predictions
+from oocdm.models.slim import SlimTargets, can_be_slim
 from oocdm.models.toggled import ToggledPredictor
 from oocdm.models.wiring import Wiring
 
@@ -48,6 +50,9 @@ class FastModel(AbstractWorldModel):
     def under(self, structures: Structures) -> Predictor:
         composed = self._compose(structures)
         return lambda inputs: self._predict(inputs, self.encode(inputs), composed)
+
+    def slim(self, graph: ClassGraph) -> SlimPredictor | None:
+        return SlimTargets(self, self.structures(graph)) if can_be_slim(self.options) else None
 
     @torch.no_grad()
     def around(self, structure: np.ndarray, parts: Mapping[str, np.ndarray]) -> Predictor:

@@ -212,9 +212,9 @@ class Featuriser:
         values = {c: self._stack_targets(transitions.after, c, dtype) for c in self.schema.classes}
         return Targets(values, known)
 
-    def _encode(self, before: Snapshot, c: str, f: str, dtype: torch.dtype) -> Tensor:
+    def encode(self, c: str, f: str, value: Tensor, dtype: torch.dtype) -> Tensor:
+        """Encoder inputs of known values of a field: (..., object, *shape) to (..., object, n)."""
         field, scale = self.schema.field(c, f), self.scales.fields[c, f]
-        value = before.values[c][f]
         parts = []
         if is_numeric(field):
             numbers = as_numbers(field, value, dtype)
@@ -224,8 +224,11 @@ class Featuriser:
             index = (value.long() - int(field.low or 0)).clamp(0, (field.num_values or 1) - 1)
             code = functional.one_hot(index, field.num_values or 1).to(dtype)
             parts.append(code.flatten(2))
+        return torch.cat(parts, dim=-1)
+
+    def _encode(self, before: Snapshot, c: str, f: str, dtype: torch.dtype) -> Tensor:
         known = _known(before, c, f).unsqueeze(-1)
-        encoded = torch.where(known, torch.cat(parts, dim=-1), 0.0)
+        encoded = torch.where(known, self.encode(c, f, before.values[c][f], dtype), 0.0)
         if not self.flag_unknown:
             return encoded
         is_unknown = before.present[c].unsqueeze(-1) & ~known
@@ -233,44 +236,51 @@ class Featuriser:
 
     def _extremes(self, before: Snapshot, c: str, dtype: torch.dtype) -> Tensor:
         """Largest and smallest values of numeric fields among the other objects."""
+        parts = [
+            self.extremes_of(before, k, f, c, dtype)
+            for k in (self.schema.classes if self.enrich else ())
+            for f, field in self.schema.fields(k).items()
+            if is_numeric(field)
+        ]
+        if not parts:
+            present = before.present[c]
+            return torch.zeros(*present.shape, 0, dtype=dtype, device=present.device)
+        return torch.cat(parts, dim=-1)
+
+    def extremes_of(self, before: Snapshot, k: str, f: str, c: str, dtype: torch.dtype) -> Tensor:
+        """The extremes of one field of the others: (batch, object, columns of that field)."""
         batch, objects = before.present[c].shape
-        columns: list[Tensor] = []
-        masks: list[Tensor] = []
-        for k in self.schema.classes if self.enrich else ():
-            shared = comparable(self.schema, k, c)
-            for f, field in self.schema.fields(k).items():
-                if not is_numeric(field):
-                    continue
-                numbers = as_numbers(field, before.values[k][f], dtype)
-                known = _known(before, k, f)[:, None, :, None]
-                if k == c:
-                    known = known & _others(objects, known.device)
-                high = _largest(numbers.unsqueeze(1), known)
-                low = -_largest(-numbers.unsqueeze(1), known)
-                parts, flags = [high, low], [known.any(2)] * 2
-                if f in shared:
-                    own = as_numbers(field, before.values[c][f], dtype)
-                    parts += [high - own, low - own]
-                    flags += [known.any(2) & _known(before, c, f).unsqueeze(-1)] * 2
-                columns += [part.expand(batch, objects, -1) for part in parts]
-                masks += [flag.expand(batch, objects, field.size) for flag in flags]
-        if not columns:
-            return torch.zeros(batch, objects, 0, dtype=dtype, device=before.present[c].device)
-        stacked, is_there = torch.cat(columns, dim=-1), torch.cat(masks, dim=-1)
+        field = self.schema.field(k, f)
+        numbers = as_numbers(field, before.values[k][f], dtype)
+        known = _known(before, k, f)[:, None, :, None]
+        if k == c:
+            known = known & _others(objects, known.device)
+        high = _largest(numbers.unsqueeze(1), known)
+        low = -_largest(-numbers.unsqueeze(1), known)
+        parts, flags = [high, low], [known.any(2)] * 2
+        if f in comparable(self.schema, k, c):
+            own = as_numbers(field, before.values[c][f], dtype)
+            parts += [high - own, low - own]
+            flags += [known.any(2) & _known(before, c, f).unsqueeze(-1)] * 2
+        columns = torch.cat([part.expand(batch, objects, -1) for part in parts], dim=-1)
+        is_there = torch.cat([flag.expand(batch, objects, field.size) for flag in flags], dim=-1)
         if c in self.scales.extremes:
-            mean, sd = self.scales.extremes[c].to(stacked)
-            stacked = (stacked - mean) / sd
-        return torch.where(is_there, stacked, 0.0)
+            mean, sd = self.scales.extremes[c][:, self.extremes_at(k, f, c)].to(columns)
+            columns = (columns - mean) / sd
+        return torch.where(is_there, columns, 0.0)
+
+    def extremes_at(self, k: str, f: str, c: str) -> slice:
+        """Where the extremes of one field of the others stand among all of a class."""
+        names = [(column.source_class, column.source_field) for column in self.extreme_columns[c]]
+        start = names.index((k, f))
+        return slice(start, start + names.count((k, f)))
 
     def _equal(self, before: Snapshot, k: str, c: str, dtype: torch.dtype) -> Tensor:
         """Whether discrete attributes of two objects agree: (batch, object, source, pair)."""
         pairs = []
         for f in self.equal_fields[k, c]:
-            ours, theirs = before.values[c][f], before.values[k][f]
-            same = ours[:, :, None] == theirs[:, None]
-            same = same.flatten(3).all(-1) if same.ndim > 3 else same
             known = _known(before, c, f)[:, :, None] & _known(before, k, f)[:, None]
-            pairs.append(same & known)
+            pairs.append(are_equal(before.values[c][f], before.values[k][f]) & known)
         return torch.stack(pairs, dim=-1).to(dtype)
 
     def _stack_targets(self, snapshot: Snapshot, c: str, dtype: torch.dtype) -> Tensor:
@@ -285,6 +295,12 @@ class Featuriser:
             if rows
             else torch.zeros(*present.shape, 0, width, dtype=dtype, device=present.device)
         )
+
+
+def are_equal(ours: Tensor, theirs: Tensor) -> Tensor:
+    """Whether attributes of objects equal those of others: (batch, object, other object)."""
+    same = ours[:, :, None] == theirs[:, None]
+    return same.flatten(3).all(-1) if same.ndim > 3 else same
 
 
 def _known(snapshot: Snapshot, c: str, f: str) -> Tensor:

@@ -24,7 +24,7 @@ from oocdm.models.features import Featuriser, Inputs, Targets
 from oocdm.models.named import BuffersByName, ModulesByName
 from oocdm.models.options import ModelOptions
 from oocdm.models.parameters import EncoderParameters, HeadScales, PredictorParameters
-from oocdm.models.prediction import ClassPrediction, Predictions
+from oocdm.models.prediction import ClassPrediction, FieldPredictions, Predictions
 from oocdm.models.scales import Scales
 from oocdm.models.variables import HidingPlan
 from oocdm.schema import Schema
@@ -37,6 +37,9 @@ Predictor = Callable[[Inputs], Predictions]
 
 # The same from what the inputs are made of.
 SnapshotPredictor = Callable[[Snapshot], Predictions]
+
+# The same for states of which everything is known, one target at a time.
+SlimPredictor = Callable[[Snapshot], FieldPredictions]
 
 # Structures are given to a network as a matrix of 0 and 1: one column for each edge in EdgeIndex
 # order, then one for each target and path. The rows of a batch are divided among them evenly.
@@ -267,6 +270,12 @@ class AbstractWorldModel(nn.Module):
     def under(self, structures: Structures) -> Predictor:
         """`decode` under structures and weights as they are now: made once, to be used often."""
         return lambda inputs: self.decode(inputs, structures)
+
+    def slim(self, graph: ClassGraph) -> SlimPredictor | None:
+        """`with_graph` for states of which everything is known, with no work beyond the targets
+        that are asked for; None if there is no such way.
+        """
+        return None
 
     def neighbours(self, c: str, structure: np.ndarray, parts: np.ndarray) -> Structures:
         """A structure, then those in which one of these parts of every target of c is turned.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -92,6 +93,14 @@ class CategoricalField:
 
 
 FieldDistribution = NormalField | CategoricalField
+
+
+class FieldPredictions(Protocol):
+    """Distributions of target fields, indexed as `predictions["Block", "s1"]`."""
+
+    def __getitem__(self, key: tuple[str, str]) -> FieldDistribution:
+        """The distribution of one target for every object."""
+        ...
 
 
 def log_floored_softmax(logits: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -85,6 +85,7 @@ class Problem:
     stop_at_termination: bool
     warm: WarmStart | None
     seed: int
+    _starts: dict[int, Snapshot] = field(default_factory=dict)
 
     @property
     def variables(self) -> ActionVariables:
@@ -98,9 +99,13 @@ class Problem:
 
     def returns(self, sequences: Tensor) -> Tensor:
         """What sequences earn in each world, (sample, batch)."""
+        samples = len(sequences)
+        if samples not in self._starts:
+            # Made once: simulators may remember what they made of these very tensors.
+            self._starts[samples] = self.state.map(lambda t: t.repeat(samples, *[1] * (t.ndim - 1)))
         return discounted_returns(
             self.simulator,
-            self.state,
+            self._starts[samples],
             self.variables,
             sequences,
             self.discount,

@@ -22,7 +22,8 @@ def discounted_returns(
 ) -> Tensor:
     """The return of each sequence (sample, horizon, variable) in each world: (sample, batch).
 
-    All samples of all worlds are stepped together. With `stop_at_termination` nothing is earned
+    All samples of all worlds are stepped together from `state`, which has the whole batch for
+    each sample. With `stop_at_termination` nothing is earned
     after the step that ends an episode. What is random follows from `seed`.
 
     >>> from oocdm.schema import ObjectClass, Real, Schema
@@ -40,12 +41,12 @@ def discounted_returns(
     ...         return after["Ball", "x"].amax(1) > 2
     >>> state = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(1, 1)}})
     >>> sequences = torch.tensor([[[1.0], [1.0]], [[3.0], [1.0]]])  # two samples of two steps
-    >>> discounted_returns(Pushing(), state, ActionVariables.of(state), sequences, 0.5).tolist()
+    >>> start = state.map(lambda t: t.repeat(2, 1))
+    >>> discounted_returns(Pushing(), start, ActionVariables.of(state), sequences, 0.5).tolist()
     [[2.0], [3.0]]
     """
     samples, horizon, _ = sequences.shape
-    rows = samples * state.batch_size
-    state = state.map(lambda t: t.repeat(samples, *[1] * (t.ndim - 1)))
+    rows = state.batch_size
     total = torch.zeros(rows, dtype=torch.float64, device=sequences.device)
     is_running = torch.ones(rows, dtype=torch.bool, device=sequences.device)
     for t in range(horizon):
@@ -57,7 +58,7 @@ def discounted_returns(
             is_running = is_running & ~_checked_end(simulator.terminated(state), rows)
             if not is_running.any():
                 break
-    return total.view(samples, state.batch_size // samples)
+    return total.view(samples, rows // samples)
 
 
 def _checked_state(after: Snapshot, rows: int) -> Snapshot:

@@ -47,6 +47,7 @@ def returns(simulator: Pushing, pushes: Tensor, discount: float = 1.0, **options
     """Of pushes (sample, horizon, world) for one ball a world that starts at 0, 10, ..."""
     start = state(*([10.0 * i] for i in range(pushes.shape[2])))
     variables = ActionVariables.of(start)
+    start = start.map(lambda t: t.repeat(len(pushes), 1))
     return discounted_returns(simulator, start, variables, pushes, discount, **options)
 
 

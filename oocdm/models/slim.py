@@ -1,0 +1,247 @@
+"""Predictors of single targets under one graph, from nothing but their parents.
+
+Under a sparse graph most of a network has nothing to do. Here each target is a small network of
+its own: its weights hold only what its parents need, linear layers in a row are one, the units of
+the prediction are part of the weights, and fields of few values are encoded beforehand. It
+serves states of which everything is known, such as those that are simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from oocdm.data.snapshot import Snapshot
+from oocdm.models.network import PATHS, AbstractWorldModel, Structures
+from oocdm.models.options import ModelOptions
+from oocdm.models.prediction import (
+    CategoricalField,
+    FieldDistribution,
+    NormalField,
+    log_floored_softmax,
+)
+from oocdm.models.projection import Projection
+from oocdm.models.view import LEAK, FieldName, View
+from oocdm.models.wiring import Wiring
+
+
+def can_be_slim(options: ModelOptions) -> bool:
+    """Whether networks with these options can be made slim."""
+    return options.aggregators == ("sum",) and options.clamp_means and options.skip_unrelated
+
+
+class SlimTargets:
+    """All targets under one structure; each is computed when it is asked for."""
+
+    @torch.no_grad()
+    def __init__(self, model: AbstractWorldModel, structure: Structures) -> None:
+        self._model, self._dtype = model, model.dtype
+        schema, wiring = model.schema, Wiring(model, structure)
+        self._targets = {
+            (c, v): SlimTarget(model, wiring, c, v)
+            for c in schema.classes
+            for v in schema.targets(c)
+        }
+
+    def __call__(self, before: Snapshot) -> SlimPredictions:
+        """Predictions from a state of which everything is known."""
+        return SlimPredictions(self._targets, View(self._model, self._dtype, before))
+
+
+@final
+class SlimPredictions:
+    """Distributions of the targets of one state, indexed as `predictions["Block", "s1"]`."""
+
+    def __init__(self, targets: Mapping[FieldName, SlimTarget], view: View) -> None:
+        self._targets, self._view = targets, view
+
+    @torch.no_grad()
+    def __getitem__(self, key: FieldName) -> FieldDistribution:
+        return self._targets[key](self._view)
+
+
+class SlimTarget:
+    """The predictor of one target."""
+
+    def __init__(self, model: AbstractWorldModel, wiring: Wiring, c: str, v: str) -> None:
+        self.model, self.c, self.v = model, c, v
+        self.field = model.schema.field(c, v)
+        self.i = model.schema.targets(c).index(v)
+        self.own = _chosen(model.schema.fields(c), wiring.local(c)[0, :, self.i])
+        self.others = {
+            k: fields
+            for k in model.schema.classes
+            if (fields := _chosen(model.schema.fields(k), wiring.others(k, c)[0, :, self.i]))
+        }
+        paths = model.path_block(wiring.structures, c)[0, self.i]
+        self.has_decoder, self.hears = (
+            bool(paths[PATHS.index(path)] > 0) for path in ("decoder", "sum")
+        )
+        self._compose(wiring)
+
+    # ---------------------------------------------------------------- weights
+
+    def _compose(self, wiring: Wiring) -> None:
+        model, i = self.model, self.i
+        p, o = model.predictor(self.c), model.options
+        d = o.local_dim
+        parts = model.parts(wiring.structures, self.c)[0, i]
+        self._compose_head()
+        hidden = p.decoder_weight1[i] if self.has_decoder else p.decoder_weight1[i, :, :0]
+        first = torch.cat([hidden, self._linear_map(parts)], 1)  # (feature, hidden + linear)
+        bias = p.decoder_bias1[i]
+        if o.structure_aware:
+            bias = bias + parts @ p.structure_weight[i]
+        bias = torch.cat(
+            [bias[: hidden.shape[1]], bias.new_zeros(first.shape[1] - hidden.shape[1])]
+        )
+        self.num_hidden, self.width = hidden.shape[1], first.shape[1]
+        weight = p.local_weight[:, i] @ first[:d]
+        bias = bias + p.local_bias[i] @ first[:d]
+        if self.hears:
+            weight = torch.cat([weight, p.message_own[:, i]], 1)
+            bias = torch.cat([bias, bias.new_zeros(o.message_dim)])
+            self.message_weight = first[d : d + o.message_dim].contiguous()
+            self._compose_senders()
+        self.project_own = Projection(model, self.c, self.own, weight, bias)
+        self._compose_extremes(wiring, first)
+
+    def _linear_map(self, parts: Tensor) -> Tensor:
+        """The linear map beside the decoder, in the units of the prediction: (feature, out)."""
+        p, o, i = self.model.predictor(self.c), self.model.options, self.i
+        if not o.linear_path:
+            return p.decoder_weight1[i, :, :0]
+        weight = p.linear_weight[i, 0]
+        if o.structure_aware:
+            weight = weight + torch.einsum("p,pfo->fo", parts, p.linear_weight[i, 1:])
+        return weight[:, self.linear_columns] * self.linear_unit
+
+    def _compose_senders(self) -> None:
+        p, i = self.model.predictor(self.c), self.i
+        self.senders = {
+            k: Projection(self.model, k, fields, p.message_weight[k][:, i], p.message_bias[k][i])
+            for k, fields in self.others.items()
+        }
+        self.equal_weights = {
+            k: [
+                (f, p.equal_weight[k][j, i])
+                for j, f in enumerate(self.model.featuriser.equal_fields[k, self.c])
+                if f in fields and f in self.own
+            ]
+            for k, fields in self.others.items()
+        }
+
+    def _compose_extremes(self, wiring: Wiring, first: Tensor) -> None:
+        """Of each field of the others the columns in use, and their rows of the first layer."""
+        featuriser, c = self.model.featuriser, self.c
+        columns = featuriser.extreme_columns[c]
+        start = len(first) - len(columns)
+        allowed = wiring.extremes(c)[0, self.i] > 0 if columns else first.new_zeros(0).bool()
+        self.extremes: list[tuple[str, str, Tensor]] = []
+        for k, fields in self.others.items():
+            for f in fields:
+                if (k, f) not in {(x.source_class, x.source_field) for x in columns}:
+                    continue
+                at = featuriser.extremes_at(k, f, c)
+                if allowed[at].any():
+                    # What is not allowed has no weight.
+                    weight = first[start:][at] * allowed[at].unsqueeze(1)
+                    self.extremes.append((k, f, weight))
+
+    def _compose_head(self) -> None:
+        """The last layer, of the needed outputs only and in the units of the prediction."""
+        model, i, size = self.model, self.i, self.field.size
+        p, scales = model.predictor(self.c), model.head_scales(self.c)
+        self.adds_own = False
+        if self.field.likelihood == "categorical":
+            columns = np.arange(size * (self.field.num_values or 0))
+            self.linear_columns = columns
+            self.linear_unit = scales.value_sd.new_ones(())
+            self.out_weight = p.decoder_weight3[i][:, columns].contiguous()
+            self.out_bias = p.decoder_bias3[i][columns]
+            return
+        width = model.featuriser.components[self.c]
+        self.adds_own = model.options.predict_change and self.v in self.own
+        spread = scales.change_sd if self.adds_own else scales.value_sd
+        centre = scales.change_mean if self.adds_own else scales.value_mean
+        unit, value_sd = spread[i, :size], scales.value_sd[i, :size]
+        self.unit, self.floor = unit, scales.sigma_floor[i, :size]
+        self.low, self.high = float(scales.low[i]), float(scales.high[i])
+        self.linear_columns = np.arange(size)
+        self.linear_unit = (unit * value_sd).sqrt()
+        weight, bias = p.decoder_weight3[i], p.decoder_bias3[i]
+        mean, sigma = slice(size), slice(width, width + size)
+        self.out_weight = torch.cat([weight[:, mean] * unit, weight[:, sigma]], 1)
+        self.out_bias = torch.cat([bias[mean] * unit + centre[i, :size], bias[sigma]])
+
+    # ---------------------------------------------------------------- use
+
+    def __call__(self, view: View) -> FieldDistribution:
+        """The distribution of the target for every object."""
+        batch, objects = view.now.present[self.c].shape
+        first = self.project_own(view)
+        if self.hears:
+            first, ours = first.split([self.width, first.shape[1] - self.width], 1)
+            heard = self._hear(view, ours.unflatten(0, (batch, objects)))
+            first = torch.addmm(first, heard.flatten(0, 1), self.message_weight)
+        for k, f, weight in self.extremes:
+            first = torch.addmm(first, view.extremes(k, f, self.c), weight)
+        return self._finish(view, first, (batch, objects))
+
+    def _hear(self, view: View, ours: Tensor) -> Tensor:
+        """One's own message and those of the others, summed: (batch, object, channel)."""
+        total = ours.relu()
+        for k, project in self.senders.items():
+            objects = view.now.present[k].shape[1]
+            if objects == 0:
+                continue
+            message = ours.unsqueeze(2) + project(view).unflatten(0, (len(ours), 1, objects))
+            for f, equal_weight in self.equal_weights[k]:
+                message.addcmul_(view.equal(k, self.c, f).unsqueeze(-1), equal_weight)
+            absent = view.absent(k)
+            if absent is not None:
+                message.masked_fill_(absent[:, None, :, None], -torch.inf)
+            if k == self.c:
+                message.diagonal(dim1=1, dim2=2).fill_(-torch.inf)
+            total += message.relu_().sum(2)
+        return total
+
+    def _finish(self, view: View, first: Tensor, leading: tuple[int, int]) -> FieldDistribution:
+        hidden, linear = first.split([self.num_hidden, self.width - self.num_hidden], 1)
+        if self.has_decoder:
+            p, i = self.model.predictor(self.c), self.i
+            hidden = functional.leaky_relu(hidden, LEAK)
+            hidden = torch.addmm(p.decoder_bias2[i], hidden, p.decoder_weight2[i])
+            out = torch.addmm(self.out_bias, functional.leaky_relu_(hidden, LEAK), self.out_weight)
+        else:
+            out = self.out_bias.expand(len(first), -1)
+        has_linear = linear.shape[1] > 0
+        if self.field.likelihood == "categorical":
+            logits = out + linear if has_linear else out
+            values = (self.field.size, self.field.num_values or 0)
+            return self._choice(logits.unflatten(0, leading).unflatten(-1, values))
+        size = self.field.size
+        mean = out[:, :size] + linear if has_linear else out[:, :size]
+        if self.adds_own:
+            mean = mean + view.numbers(self.c, self.v)
+        if self.low > -torch.inf or self.high < torch.inf:
+            mean = mean.clamp(self.low, self.high)
+        sigma = functional.softplus(out[:, size:])
+        sigma = torch.hypot(self.unit * sigma + self.model.options.sigma_floor, self.floor)
+        shape = leading if self.field.shape == () else (*leading, size)
+        return NormalField(self.field, mean.view(shape), sigma.reshape(shape))
+
+    def _choice(self, logits: Tensor) -> CategoricalField:
+        log_probabilities = log_floored_softmax(logits)
+        if self.field.shape == ():
+            log_probabilities = log_probabilities.squeeze(-2)
+        return CategoricalField(self.field, log_probabilities)
+
+
+def _chosen(fields: Mapping[str, object], flags: Tensor) -> tuple[str, ...]:
+    return tuple(f for f, flag in zip(fields, flags.tolist(), strict=True) if flag > 0)

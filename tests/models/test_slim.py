@@ -1,0 +1,106 @@
+"""Single targets from their parents alone, against the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oocdm.data.snapshot import Snapshot
+from oocdm.models.fast import FastModel
+from oocdm.models.options import ModelOptions
+from oocdm.models.prediction import FieldDistribution, NormalField
+from oocdm.models.reference import ReferenceModel
+from oocdm.models.slim import SlimTargets, can_be_slim
+from tests.models.strategies import (
+    SMALL,
+    Case,
+    blank,
+    cases,
+    options,
+    random_values,
+    targets_of,
+    with_new_value,
+)
+
+SWITCHES = ("enrich", "predict_change", "linear_path", "structure_aware", "normalise")
+slim_options = st.one_of(
+    st.just(ModelOptions()),
+    st.builds(
+        lambda **o: ModelOptions(**SMALL, **o),
+        **{name: st.booleans() for name in (*SWITCHES, "flag_unknown")},
+    ),
+)
+
+
+def all_known(case: Case) -> Snapshot:
+    """The state of a case with a value for every attribute of every object."""
+    before, rng = case.before, case.rng()
+    values = {
+        c: {
+            f: blank(random_values(before.schema.field(c, f), present.shape, rng), present)
+            for f in before.values[c]
+        }
+        for c, present in before.present.items()
+    }
+    observed = {c: dict.fromkeys(values[c], p) for c, p in before.present.items()}
+    return replace(before, values=values, observed=observed)
+
+
+def parameters(found: FieldDistribution) -> list[torch.Tensor]:
+    if isinstance(found, NormalField):
+        return [found.mean, found.sigma]
+    return [found.log_probabilities]
+
+
+@settings(max_examples=150)
+@given(cases(slim_options))
+def test_slim_equals_reference(case: Case) -> None:
+    fast, reference = case.model(FastModel), case.model(ReferenceModel)
+    structure, before = case.structures(fast, 1), all_known(case)
+    found = SlimTargets(fast, structure)(before)
+    with torch.no_grad():
+        expected = reference.decode(reference.inputs(before), structure)
+    for c, v in targets_of(case.schema):
+        here = before.present[c]
+        ours, theirs = parameters(found[c, v]), parameters(expected[c, v])
+        for x, y in zip(ours, theirs, strict=True):
+            assert x.shape == y.shape
+            torch.testing.assert_close(x[here], y[here], rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=60)
+@given(cases(slim_options, min_count=1))
+def test_non_parents_change_no_bit(case: Case) -> None:
+    """Neither their values nor which other targets are asked for."""
+    model, rng = case.model(FastModel), case.rng()
+    structure, before = case.structures(model, 1), all_known(case)
+    slim = SlimTargets(model, structure)
+    index = model.index
+    for c, v in targets_of(case.schema):
+        i = case.schema.targets(c).index(v)
+        at_once = parameters(slim(before)[c, v])
+        for k in case.schema.classes:
+            for j, f in enumerate(case.schema.fields(k)):
+                if index.global_block(structure, k, c)[0, j, i] > 0:
+                    continue
+                if k == c and index.local_block(structure, c)[0, j, i] > 0:
+                    continue
+                changed = before
+                for row in range(before.present[k].shape[1]):
+                    changed = with_new_value(changed, k, row, f, rng)
+                predictions = slim(changed)
+                for other in targets_of(case.schema):
+                    predictions[other]
+                for x, y in zip(at_once, parameters(predictions[c, v]), strict=True):
+                    assert torch.equal(x, y), f"{k}.{f} moves {c}.{v}"
+
+
+@settings(max_examples=40)
+@given(options())
+def test_only_networks_of_its_kind_are_made_slim(chosen: ModelOptions) -> None:
+    assert can_be_slim(ModelOptions()) and not can_be_slim(ModelOptions.preset("paper"))
+    is_plain = chosen.aggregators == ("sum",) and chosen.clamp_means and chosen.skip_unrelated
+    assert can_be_slim(chosen) == is_plain
