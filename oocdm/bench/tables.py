@@ -12,6 +12,7 @@ from typing import Any
 
 from oocdm.bench.calibration import summarise_all
 from oocdm.report.calibration import save_calibration
+from oocdm.report.returns import RETURNS, UNSEEN, returns_cells, unseen_cells
 from oocdm.report.samples import save_samples
 from oocdm.report.terminal import (
     DECISIONS,
@@ -36,6 +37,14 @@ def main(root: Path = Path()) -> None:
     page = root / "docs" / "benchmarks.md"
     text = page.read_text()
     text = _put(text, "paper", paper_table(results / "paper"))
+    for name, header, cells in (
+        ("returns", RETURNS, returns_cells),
+        ("unseen", UNSEEN, unseen_cells),
+    ):
+        if found := [
+            json.loads(p.read_text()) for p in sorted((results / "planning").glob(f"{name}-*.json"))
+        ]:
+            text = _put(text, name, _markdown(header, map(cells, found)))
     if (results / "speed.json").is_file():
         speed = json.loads((results / "speed.json").read_text())
         text = _put(text, "speed", speed_table(speed))

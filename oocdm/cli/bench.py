@@ -22,12 +22,18 @@ Results = Annotated[
 def paper(
     env: Annotated[list[str] | None, typer.Option(help="Such as block5; may be repeated.")] = None,
     table: Annotated[
-        str | None, typer.Option(help="A whole table instead of single cells: graphs.")
+        str | None,
+        typer.Option(help="A whole table instead of single cells: graphs, returns or unseen."),
     ] = None,
     method: Annotated[
         list[str] | None, typer.Option(help="May be repeated; oocdm if not given.")
     ] = None,
-    seeds: Annotated[str, typer.Option(help="Such as 0, 0-2 or 0,3,7.")] = "0",
+    seeds: Annotated[
+        str | None, typer.Option(help="Such as 0, 0-2 or 0,3,7; 0, or those of the table.")
+    ] = None,
+    episodes: Annotated[
+        int, typer.Option(min=1, help="Of each agent, in the tables of returns and unseen tasks.")
+    ] = 10,
     preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
     variant: Annotated[str, typer.Option(help="released or paper.")] = "released",
     minutes: Annotated[
@@ -37,14 +43,33 @@ def paper(
     output: Results = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure graph accuracy and AILL as the paper's tables do."""
+    """Measure graph accuracy, AILL and returns as the paper's tables do."""
     from oocdm.bench.paper import run_graphs, run_paper
-    from oocdm.report.terminal import cells_table
+    from oocdm.bench.returns import METHODS, SEEDS, run_returns, run_unseen
+    from oocdm.report.returns import RETURNS, UNSEEN, returns_cells, unseen_cells
+    from oocdm.report.terminal import cells_table, text_table
 
-    if table not in (None, "graphs"):
-        raise OocdmError(f"Option --table: expected graphs, got {table!r}.")
+    if table not in (None, "graphs", "returns", "unseen"):
+        raise OocdmError(f"Option --table: expected graphs, returns or unseen, got {table!r}.")
     if (table is None) == (not env):
         raise OocdmError("bench paper: expected --env or --table, one of them.")
+    if table in ("returns", "unseen"):
+        measure = run_returns if table == "returns" else run_unseen
+        header = RETURNS if table == "returns" else UNSEEN
+        cells = returns_cells if table == "returns" else unseen_cells
+        _measure(
+            lambda bar: measure(
+                output,
+                bar.show,
+                METHODS if method is None else method,
+                SEEDS if seeds is None else parse_seeds(seeds),
+                episodes,
+            ),
+            lambda answer: [text_table(header, [cells(cell) for cell in answer["cells"]])],
+            threads,
+            as_json,
+        )
+        return
 
     def run(bar: ProgressBar) -> dict[str, Any]:
         if table == "graphs":
@@ -52,7 +77,7 @@ def paper(
         return run_paper(
             envs=env or [],
             methods=method or ["oocdm"],
-            seeds=parse_seeds(seeds),
+            seeds=parse_seeds(seeds or "0"),
             preset=preset,
             results_folder=output,
             minutes=minutes,

@@ -1,0 +1,188 @@
+"""What agents earn in Mouse, and how models do on tasks that they have never seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from oocdm.bench.machine import describe_machine
+from oocdm.bench.results import Result, recall
+from oocdm.data import Dataset, collect
+from oocdm.data.world import AbstractWorld
+from oocdm.envs import make
+from oocdm.envs.mouse_tasks import seen_tasks, unseen_tasks
+from oocdm.inference import evaluate
+from oocdm.planning import CEM, MPC, Agent, RandomAgent, WorldSimulator, run_episodes
+from oocdm.training import FitResult, Progress, fit, resume
+
+METHODS = ("oocdm", "oofull")
+BOUNDS = ("random", "true")  # a floor, and the same planner with the true dynamics
+SEEDS = (0, 1)
+EPISODES = 10
+TRAIN_STEPS, TEST_STEPS = 50_000, 100_000
+# As in the paper: its numbers are the defaults; its Algorithm 3 ignores the end of episodes.
+PLANNER = CEM(stop_at_termination=False)
+OPTIONS: dict[str, Any] = {"variant": "released", "likelihood": "normal"}
+KINDS: dict[str, dict[str, Any]] = {"id": {}, "ood": {"ood": True}}
+TASKS: dict[str, dict[str, Any]] = {
+    "seen": {"tasks": seen_tasks()},
+    "unseen": {"tasks": unseen_tasks()},
+}
+
+# Told what is being done, how much of it is done, and of how much.
+Tell = Callable[[str, int, int], None]
+
+
+def run_returns(
+    folder: str | Path | None = None,
+    tell: Tell | None = None,
+    methods: Iterable[str] = METHODS,
+    seeds: Sequence[int] = SEEDS,
+    episodes: int = EPISODES,
+) -> dict[str, Any]:
+    """The table of returns: Mouse from usual and from unusual starts.
+
+    With a folder each finished cell is written there, and the fitted models under `runs`.
+    """
+    cells = []
+    for agent in (*BOUNDS, *methods):
+        for seed in seeds:
+            for kind in KINDS:
+                measure = partial(_earn, agent, seed, kind, episodes, folder, tell)
+                cells.append(recall(folder, f"returns-{kind}-{agent}-seed{seed}", measure))
+    return {"cells": cells}
+
+
+def run_unseen(
+    folder: str | Path | None = None,
+    tell: Tell | None = None,
+    methods: Iterable[str] = METHODS,
+    seeds: Sequence[int] = SEEDS,
+    episodes: int = EPISODES,
+) -> dict[str, Any]:
+    """The table of unseen tasks: trained on 47 tasks of Mouse, tried on those and on 53 others."""
+    cells = []
+    for agent in (*BOUNDS, *methods):
+        for seed in seeds:
+            measure = partial(_transfer, agent, seed, episodes, folder, tell)
+            cells.append(recall(folder, f"unseen-{agent}-seed{seed}", measure))
+    return {"cells": cells}
+
+
+def _earn(
+    agent: str, seed: int, kind: str, episodes: int, folder: str | Path | None, tell: Tell | None
+) -> Result:
+    world = _world(KINDS[kind])
+    fitted = None if agent in BOUNDS else _fitted(agent, seed, {}, "mouse", folder, tell)
+    name = f"Mouse {kind}, {agent}, seed {seed}"
+    return {
+        "env": "mouse",
+        "kind": kind,
+        "agent": agent,
+        "seed": seed,
+        **_returns(world, agent, fitted, seed, episodes, name, tell),
+        "fit_seconds": None if fitted is None else fitted.seconds,
+        "planner": asdict(PLANNER),
+        "command": _command("returns", agent, seed, episodes),
+        **describe_machine(),
+    }
+
+
+def _transfer(
+    agent: str, seed: int, episodes: int, folder: str | Path | None, tell: Tell | None
+) -> Result:
+    fitted = None
+    figures: dict[str, Any] = {}
+    if agent not in BOUNDS:
+        fitted = _fitted(agent, seed, TASKS["seen"], "mouse-tasks", folder, tell)
+        figures["fit_seconds"] = fitted.seconds
+        figures["aill_train"] = evaluate(fitted, _training_data(TASKS["seen"], seed)).aill
+    for number, (kind, options) in enumerate(TASKS.items()):
+        name = f"Mouse {kind} tasks, {agent}, seed {seed}"
+        world = _world(options)
+        if fitted is not None:
+            test = collect(world, TEST_STEPS, seed=10_000 * (1 + number) + seed)
+            figures[f"aill_{kind}"] = evaluate(fitted, test).aill
+        figures[kind] = _returns(world, agent, fitted, seed, episodes, name, tell)
+    return {
+        "env": "mouse",
+        "agent": agent,
+        "seed": seed,
+        **figures,
+        "planner": asdict(PLANNER),
+        "command": _command("unseen", agent, seed, episodes),
+        **describe_machine(),
+    }
+
+
+def _world(options: dict[str, Any]) -> AbstractWorld:
+    return make("mouse", **OPTIONS, **options).world
+
+
+def _training_data(options: dict[str, Any], seed: int) -> Dataset:
+    return collect(_world(options), TRAIN_STEPS, seed=seed)
+
+
+def _fitted(
+    method: str,
+    seed: int,
+    options: dict[str, Any],
+    name: str,
+    folder: str | Path | None,
+    tell: Tell | None,
+) -> FitResult:
+    """A model of a world, fitted once for all cells that use it."""
+    title = f"{name}, {method}, seed {seed}"
+
+    def show(state: Progress) -> None:
+        if tell is not None:
+            tell(f"{title}: {state.phase}", state.step, state.total)
+
+    run = None if folder is None else Path(folder) / "runs" / f"{name}-{method}-seed{seed}"
+    data = _training_data(options, seed)
+    if run is not None and (run / "config.json").is_file():
+        return resume(run, data, show)
+    return fit(data, method, seed, folder=run, callback=show)
+
+
+def _agent(name: str, world: AbstractWorld, fitted: FitResult | None, seed: int) -> Agent:
+    if name == "random":
+        return RandomAgent(world, seed)
+    if fitted is None:
+        return MPC.within(WorldSimulator(world), PLANNER, seed, warm_start=False)
+    assert world.task is not None
+    return MPC(fitted, world.task, PLANNER, seed, warm_start=False)
+
+
+def _returns(
+    world: AbstractWorld,
+    agent: str,
+    fitted: FitResult | None,
+    seed: int,
+    episodes: int,
+    name: str,
+    tell: Tell | None,
+) -> dict[str, Any]:
+    def show(done: int, total: int) -> None:
+        if tell is not None:
+            tell(name, done, total)
+
+    acting = _agent(agent, world, fitted, seed)
+    # Other starts than those of the training data.
+    found = run_episodes(world, acting, episodes, seed=1_000 + seed, progress=show)
+    return {
+        "episodes": episodes,
+        "mean_return": found.mean_return,
+        "standard_error": found.standard_error,
+        "returns": found.returns.tolist(),
+        "lengths": found.lengths.tolist(),
+        "ms_a_step": 1e3 * found.seconds_a_step,
+    }
+
+
+def _command(table: str, agent: str, seed: int, episodes: int) -> str:
+    chosen = "" if agent in BOUNDS else f" --method {agent}"
+    return f"oocdm bench paper --table {table}{chosen} --seeds {seed} --episodes {episodes}"

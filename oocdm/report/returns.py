@@ -1,0 +1,69 @@
+"""What agents earn, as rows of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+RETURNS = ["agent", "start", "seed", "return", "paper", "steps an episode", "ms a step"]
+UNSEEN = [
+    *("agent", "seed", "AILL train", "AILL seen", "AILL unseen"),
+    *("return seen", "return unseen", "ms a step"),
+]
+# What the paper reports: mean over five seeds.
+PAPER_RETURNS = {
+    "id": {"oocdm": 80.1, "oofull": 77.9},
+    "ood": {"oocdm": 75.1, "oofull": 62.2},
+}
+PAPER_UNSEEN = {
+    "oocdm": {"aill_train": 26.9, "aill_seen": 25.4, "aill_unseen": 24.8, "seen": 94.8,
+              "unseen": 88.8},
+    "oofull": {"aill_train": 30.7, "aill_seen": 22.5, "aill_unseen": 7.9, "seen": 77.0,
+               "unseen": 70.8},
+}  # fmt: skip
+_STARTS = {"id": "i.d.", "ood": "o.o.d."}
+
+
+def returns_cells(cell: Mapping[str, Any]) -> list[str]:
+    """One cell of `oocdm bench paper --table returns` as text.
+
+    >>> cell = {"agent": "oocdm", "kind": "id", "seed": 0, "mean_return": 90.0}
+    >>> cell |= {"standard_error": 2.0, "lengths": [300, 200], "ms_a_step": 250.0}
+    >>> returns_cells(cell)
+    ['oocdm', 'i.d.', '0', '90.0 ± 2.0', '80.1', '250', '250']
+    """
+    paper = PAPER_RETURNS[cell["kind"]].get(cell["agent"])
+    return [
+        cell["agent"],
+        _STARTS[cell["kind"]],
+        str(cell["seed"]),
+        _earned(cell),
+        "" if paper is None else f"{paper}",
+        f"{sum(cell['lengths']) / len(cell['lengths']):.0f}",
+        f"{cell['ms_a_step']:.0f}",
+    ]
+
+
+def unseen_cells(cell: Mapping[str, Any]) -> list[str]:
+    """One cell of `oocdm bench paper --table unseen` as text, the paper's figures in brackets.
+
+    >>> earned = {"mean_return": 9.0, "standard_error": 1.0, "ms_a_step": 0.1}
+    >>> unseen_cells({"agent": "random", "seed": 0, "seen": earned, "unseen": earned})
+    ['random', '0', '', '', '', '9.0 ± 1.0', '9.0 ± 1.0', '0']
+    """
+    paper = PAPER_UNSEEN.get(cell["agent"], {})
+    bracket = {name: f" ({value})" for name, value in paper.items()}
+    return [
+        cell["agent"],
+        str(cell["seed"]),
+        *(
+            f"{cell[name]:.1f}{bracket.get(name, '')}" if name in cell else ""
+            for name in ("aill_train", "aill_seen", "aill_unseen")
+        ),
+        *(_earned(cell[kind]) + bracket.get(kind, "") for kind in ("seen", "unseen")),
+        f"{cell['unseen']['ms_a_step']:.0f}",
+    ]
+
+
+def _earned(cell: Mapping[str, Any]) -> str:
+    return f"{cell['mean_return']:.1f} ± {cell['standard_error']:.1f}"
