@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from oocdm.bench.machine import describe_machine
+from oocdm.bench.mouse import Tell, fitted_mouse, mouse_world, training_data
 from oocdm.bench.results import Result, recall
-from oocdm.data import Dataset, collect
+from oocdm.data import collect
 from oocdm.data.world import AbstractWorld
-from oocdm.envs import make
 from oocdm.envs.mouse_tasks import seen_tasks, unseen_tasks
 from oocdm.inference import evaluate
 from oocdm.planning import CEM, MPC, Agent, RandomAgent, WorldSimulator, run_episodes
-from oocdm.training import FitResult, Progress, fit, resume
+from oocdm.training import FitResult
 
 METHODS = ("oocdm", "oofull")
 BOUNDS = ("random", "true")  # a floor, and the same planner with the true dynamics
 SEEDS = (0, 1)
 EPISODES = 10
-TRAIN_STEPS, TEST_STEPS = 50_000, 100_000
+TEST_STEPS = 100_000
 # As in the paper: its numbers are the defaults; its Algorithm 3 ignores the end of episodes.
 PLANNER = CEM(stop_at_termination=False)
-OPTIONS: dict[str, Any] = {"variant": "released", "likelihood": "normal"}
 KINDS: dict[str, dict[str, Any]] = {"id": {}, "ood": {"ood": True}}
 TASKS: dict[str, dict[str, Any]] = {
     "seen": {"tasks": seen_tasks()},
     "unseen": {"tasks": unseen_tasks()},
 }
-
-# Told what is being done, how much of it is done, and of how much.
-Tell = Callable[[str, int, int], None]
 
 
 def run_returns(
@@ -75,8 +71,8 @@ def run_unseen(
 def _earn(
     agent: str, seed: int, kind: str, episodes: int, folder: str | Path | None, tell: Tell | None
 ) -> Result:
-    world = _world(KINDS[kind])
-    fitted = None if agent in BOUNDS else _fitted(agent, seed, {}, "mouse", folder, tell)
+    world = mouse_world(KINDS[kind])
+    fitted = None if agent in BOUNDS else fitted_mouse(agent, seed, {}, "mouse", folder, tell)
     name = f"Mouse {kind}, {agent}, seed {seed}"
     return {
         "env": "mouse",
@@ -97,12 +93,12 @@ def _transfer(
     fitted = None
     figures: dict[str, Any] = {}
     if agent not in BOUNDS:
-        fitted = _fitted(agent, seed, TASKS["seen"], "mouse-tasks", folder, tell)
+        fitted = fitted_mouse(agent, seed, TASKS["seen"], "mouse-tasks", folder, tell)
         figures["fit_seconds"] = fitted.seconds
-        figures["aill_train"] = evaluate(fitted, _training_data(TASKS["seen"], seed)).aill
+        figures["aill_train"] = evaluate(fitted, training_data(TASKS["seen"], seed)).aill
     for number, (kind, options) in enumerate(TASKS.items()):
         name = f"Mouse {kind} tasks, {agent}, seed {seed}"
-        world = _world(options)
+        world = mouse_world(options)
         if fitted is not None:
             test = collect(world, TEST_STEPS, seed=10_000 * (1 + number) + seed)
             figures[f"aill_{kind}"] = evaluate(fitted, test).aill
@@ -116,36 +112,6 @@ def _transfer(
         "command": _command("unseen", agent, seed, episodes),
         **describe_machine(),
     }
-
-
-def _world(options: dict[str, Any]) -> AbstractWorld:
-    return make("mouse", **OPTIONS, **options).world
-
-
-def _training_data(options: dict[str, Any], seed: int) -> Dataset:
-    return collect(_world(options), TRAIN_STEPS, seed=seed)
-
-
-def _fitted(
-    method: str,
-    seed: int,
-    options: dict[str, Any],
-    name: str,
-    folder: str | Path | None,
-    tell: Tell | None,
-) -> FitResult:
-    """A model of a world, fitted once for all cells that use it."""
-    title = f"{name}, {method}, seed {seed}"
-
-    def show(state: Progress) -> None:
-        if tell is not None:
-            tell(f"{title}: {state.phase}", state.step, state.total)
-
-    run = None if folder is None else Path(folder) / "runs" / f"{name}-{method}-seed{seed}"
-    data = _training_data(options, seed)
-    if run is not None and (run / "config.json").is_file():
-        return resume(run, data, show)
-    return fit(data, method, seed, folder=run, callback=show)
 
 
 def _agent(name: str, world: AbstractWorld, fitted: FitResult | None, seed: int) -> Agent:

@@ -35,6 +35,7 @@ _add(benchmarks, "speed", bench.speed, "oocdm bench speed --env block5 --json")
 _add(benchmarks, "calibration", bench.calibration, "oocdm bench calibration --worlds 20 -o results")
 _add(benchmarks, "samples", bench.samples, "oocdm bench samples --env block5 -o results")
 _add(benchmarks, "decisions", bench.decisions, "oocdm bench decisions --env block10 -o results")
+_add(benchmarks, "planning", bench.planning, "oocdm bench planning --threads 2 -o results")
 app.add_typer(benchmarks, name="bench")
 
 

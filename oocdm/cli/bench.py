@@ -169,6 +169,28 @@ def decisions(
     )
 
 
+def planning(
+    repeats: Annotated[int, typer.Option(min=1, help="Times are medians of so many.")] = 5,
+    threads: Threads = 1,
+    output: Results = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how long one action of Mouse takes to plan, and with more objects."""
+    from oocdm.bench.planning import run_planning
+    from oocdm.report.returns import GROWTH, PLANNING, growth_cells, planning_cells
+    from oocdm.report.terminal import text_table
+
+    _measure(
+        lambda bar: run_planning(output, bar.show, repeats),
+        lambda answer: [
+            text_table(PLANNING, map(planning_cells, answer["rows"])),
+            text_table(GROWTH, map(growth_cells, answer["growth"])),
+        ],
+        threads,
+        as_json,
+    )
+
+
 def _measure(
     run: Callable[[ProgressBar], dict[str, Any]],
     tables: Callable[[dict[str, Any]], list[Table]],

@@ -21,6 +21,8 @@ PAPER_UNSEEN = {
     "oofull": {"aill_train": 30.7, "aill_seen": 22.5, "aill_unseen": 7.9, "seen": 77.0,
                "unseen": 70.8},
 }  # fmt: skip
+PLANNING = ["environment", "threads", "fast ms", "reference ms", "ratio", "same actions"]
+GROWTH = ["objects", "threads", "ms an action"]
 _STARTS = {"id": "i.d.", "ood": "o.o.d."}
 
 
@@ -63,6 +65,32 @@ def unseen_cells(cell: Mapping[str, Any]) -> list[str]:
         *(_earned(cell[kind]) + bracket.get(kind, "") for kind in ("seen", "unseen")),
         f"{cell['unseen']['ms_a_step']:.0f}",
     ]
+
+
+def planning_cells(row: Mapping[str, Any]) -> list[str]:
+    """One row of `oocdm bench planning` as text.
+
+    >>> row = {"env": "mouse", "threads": 1, "fast_ms": 400.0, "reference_ms": 8000.0}
+    >>> planning_cells(row | {"ratio": 20.0, "same_actions": 2, "actions": 2})
+    ['mouse', '1', '400', '8,000', '20.0x', '2 of 2']
+    """
+    return [
+        row["env"],
+        str(row["threads"]),
+        f"{row['fast_ms']:,.0f}",
+        f"{row['reference_ms']:,.0f}",
+        f"{row['ratio']:.1f}x",
+        f"{row['same_actions']} of {row['actions']}",
+    ]
+
+
+def growth_cells(row: Mapping[str, Any]) -> list[str]:
+    """One number of objects of `oocdm bench planning` as text.
+
+    >>> growth_cells({"objects": 13, "threads": 1, "ms": 412.3})
+    ['13', '1', '412']
+    """
+    return [str(row["objects"]), str(row["threads"]), f"{row['ms']:,.0f}"]
 
 
 def _earned(cell: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oocdm.bench import returns
+from oocdm.bench import mouse, returns
 from oocdm.bench.returns import run_returns, run_unseen
 from oocdm.methods import Schedule
 from oocdm.planning import CEM
@@ -18,10 +18,10 @@ from oocdm.training import fit
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
-    monkeypatch.setattr(returns, "fit", partial(fit, schedule=quick))
-    monkeypatch.setattr(returns, "TRAIN_STEPS", 200)
+    monkeypatch.setattr(mouse, "fit", partial(fit, schedule=quick))
+    monkeypatch.setattr(mouse, "TRAIN_STEPS", 200)
     monkeypatch.setattr(returns, "TEST_STEPS", 100)
-    monkeypatch.setattr(returns, "OPTIONS", {**returns.OPTIONS, "max_episode_steps": 4})
+    monkeypatch.setattr(mouse, "OPTIONS", {**mouse.OPTIONS, "max_episode_steps": 4})
     planner = CEM(horizon=2, iterations=1, samples=4, elites=2, stop_at_termination=False)
     monkeypatch.setattr(returns, "PLANNER", planner)
 
