@@ -27,6 +27,12 @@ PAPER = {
     "block2": {"graph_accuracy": 99.7, "aill_train": 22.4, "aill_id": 22.2, "aill_ood": 21.3},
     "block5": {"graph_accuracy": 100.0, "aill_train": 19.6, "aill_id": 19.5, "aill_ood": 13.5},
     "block10": {"graph_accuracy": 100.0, "aill_train": 21.2, "aill_id": 21.1, "aill_ood": 15.6},
+    "block5-noisy": {
+        "graph_accuracy": 100.0,
+        "aill_train": 15.7,
+        "aill_id": 17.5,
+        "aill_ood": -3.2,
+    },
     "mouse": {"graph_accuracy": 100.0, "aill_train": 32.2, "aill_id": 26.8, "aill_ood": 11.2},
 }
 
@@ -70,9 +76,16 @@ def main(root: Path = Path()) -> None:
 def paper_table(folder: Path) -> str:
     """One row a cell, the paper's figures in brackets."""
     cells = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    cells.sort(key=lambda c: (c["preset"] != "default", list(PAPER).index(c["env"]), c["seed"]))
+    cells.sort(
+        key=lambda c: (
+            c["preset"] != "default",
+            c["variant"] != "released",
+            list(PAPER).index(c["env"]),
+            c["seed"],
+        )
+    )
     header = [
-        "environment", "preset", "seed", "graph accuracy", "wrong edges", "AILL train",
+        "environment", "variant", "preset", "seed", "graph accuracy", "wrong edges", "AILL train",
         "AILL i.d.", "AILL o.o.d.", "minutes", "steps", "threads", "date",
     ]  # fmt: skip
     rows = []
@@ -81,6 +94,7 @@ def paper_table(folder: Path) -> str:
         rows.append(
             [
                 cell["env"],
+                cell["variant"],
                 cell["preset"],
                 str(cell["seed"]),
                 f"{100 * cell['graph_accuracy']:.2f} % ({paper['graph_accuracy']} %)",

@@ -75,6 +75,15 @@ class Snapshot:
         """Number of object rows of each class, padding included."""
         return {name: present.shape[1] for name, present in self.present.items()}
 
+    @property
+    def is_all_known(self) -> bool:
+        """Whether every value of every object is known."""
+        return all(
+            known is self.present[c] or bool((known | ~self.present[c]).all())
+            for c, fields in self.observed.items()
+            for known in fields.values()
+        )
+
     def map(self, change: Callable[[Tensor], Tensor]) -> Snapshot:
         """The snapshot with every tensor replaced by `change` of it."""
         return Snapshot(

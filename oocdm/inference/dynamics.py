@@ -83,7 +83,7 @@ class Dynamics:
         that is read.
         """
         predictions: FieldPredictions
-        if self._predict_known is not None and _is_all_known(before):
+        if self._predict_known is not None and before.is_all_known:
             predictions = self._predict_known(before)
         else:
             predictions = self._predict(before)
@@ -188,12 +188,3 @@ def _field_is_target(schema: Schema, name: str) -> bool:
 def _observed(values: PerField, present: Mapping[str, Tensor]) -> PerField:
     """All present objects are known, since they are simulated."""
     return {c: dict.fromkeys(fields, present[c]) for c, fields in values.items()}
-
-
-def _is_all_known(state: Snapshot) -> bool:
-    """Whether every value of every object is known."""
-    return all(
-        known is state.present[c] or bool((known | ~state.present[c]).all())
-        for c, fields in state.observed.items()
-        for known in fields.values()
-    )

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from oocdm.graph import ClassGraph
+from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.models.composed import LEAK, ComposedPredictor
 from oocdm.models.features import Inputs
-from oocdm.models.network import AbstractWorldModel, Predictor, SlimPredictor, Structures
+from oocdm.models.network import AbstractWorldModel, Predictor, SnapshotPredictor, Structures
 from oocdm.models.prediction import Predictions
 from oocdm.models.slim import SlimTargets, can_be_slim
 from oocdm.models.toggled import ToggledPredictor
@@ -51,7 +51,14 @@ class FastModel(AbstractWorldModel):
         composed = self._compose(structures)
         return lambda inputs: self._predict(inputs, self.encode(inputs), composed)
 
-    def slim(self, graph: ClassGraph) -> SlimPredictor | None:
+    def with_graph(self, graph: ClassGraph | VariableGraph) -> SnapshotPredictor:
+        predict = super().with_graph(graph)
+        slim = self.slim(graph) if isinstance(graph, ClassGraph) else None
+        if slim is None:
+            return predict
+        return lambda before: slim.all(before) if before.is_all_known else predict(before)
+
+    def slim(self, graph: ClassGraph) -> SlimTargets | None:
         return SlimTargets(self, self.structures(graph)) if can_be_slim(self.options) else None
 
     @torch.no_grad()

@@ -21,8 +21,10 @@ from oocdm.models.network import PATHS, AbstractWorldModel, Structures
 from oocdm.models.options import ModelOptions
 from oocdm.models.prediction import (
     CategoricalField,
+    ClassPrediction,
     FieldDistribution,
     NormalField,
+    Predictions,
     log_floored_softmax,
 )
 from oocdm.models.projection import Projection
@@ -52,6 +54,26 @@ class SlimTargets:
         """Predictions from a state of which everything is known."""
         return SlimPredictions(self._targets, View(self._model, self._dtype, before))
 
+    @torch.no_grad()
+    def all(self, before: Snapshot) -> Predictions:
+        """Predictions of all targets, stacked as other predictors give them."""
+        view, model = View(self._model, self._dtype, before), self._model
+        classes = {}
+        for c in model.predictors:
+            width = model.featuriser.components[c]
+            means, sigmas, logits = [], [], {}
+            for v in model.schema.targets(c):
+                target = self._targets[c, v]
+                first, second = target(view)
+                if second is None:
+                    logits[v] = first
+                    first = first.new_zeros(*first.shape[:2], width)
+                    second = torch.ones_like(first)
+                means.append(functional.pad(first, (0, width - first.shape[2])))
+                sigmas.append(functional.pad(second, (0, width - second.shape[2]), value=1.0))
+            classes[c] = ClassPrediction(torch.stack(means, 2), torch.stack(sigmas, 2), logits)
+        return Predictions(model.schema, classes)
+
 
 @final
 class SlimPredictions:
@@ -62,7 +84,17 @@ class SlimPredictions:
 
     @torch.no_grad()
     def __getitem__(self, key: FieldName) -> FieldDistribution:
-        return self._targets[key](self._view)
+        target = self._targets[key]
+        first, second = target(self._view)
+        is_single = target.field.shape == ()
+        if second is None:
+            log_probabilities = log_floored_softmax(first)
+            return CategoricalField(
+                target.field, log_probabilities.squeeze(-2) if is_single else log_probabilities
+            )
+        if is_single:
+            first, second = first.squeeze(-1), second.squeeze(-1)
+        return NormalField(target.field, first, second)
 
 
 class SlimTarget:
@@ -181,8 +213,11 @@ class SlimTarget:
 
     # ---------------------------------------------------------------- use
 
-    def __call__(self, view: View) -> FieldDistribution:
-        """The distribution of the target for every object."""
+    def __call__(self, view: View) -> tuple[Tensor, Tensor | None]:
+        """Mean and sigma (batch, object, component), or logits (batch, object, component, value).
+
+        There is no second tensor beside logits.
+        """
         batch, objects = view.now.present[self.c].shape
         first = self.project_own(view)
         if self.hears:
@@ -211,7 +246,9 @@ class SlimTarget:
             total += message.relu_().sum(2)
         return total
 
-    def _finish(self, view: View, first: Tensor, leading: tuple[int, int]) -> FieldDistribution:
+    def _finish(
+        self, view: View, first: Tensor, leading: tuple[int, int]
+    ) -> tuple[Tensor, Tensor | None]:
         hidden, linear = first.split([self.num_hidden, self.width - self.num_hidden], 1)
         if self.has_decoder:
             p, i = self.model.predictor(self.c), self.i
@@ -224,23 +261,18 @@ class SlimTarget:
         if self.field.likelihood == "categorical":
             logits = out + linear if has_linear else out
             values = (self.field.size, self.field.num_values or 0)
-            return self._choice(logits.unflatten(0, leading).unflatten(-1, values))
+            return logits.unflatten(0, leading).unflatten(-1, values), None
         size = self.field.size
         mean = out[:, :size] + linear if has_linear else out[:, :size]
         if self.adds_own:
             mean = mean + view.numbers(self.c, self.v)
         if self.low > -torch.inf or self.high < torch.inf:
             mean = mean.clamp(self.low, self.high)
-        sigma = functional.softplus(out[:, size:])
-        sigma = torch.hypot(self.unit * sigma + self.model.options.sigma_floor, self.floor)
-        shape = leading if self.field.shape == () else (*leading, size)
-        return NormalField(self.field, mean.view(shape), sigma.reshape(shape))
-
-    def _choice(self, logits: Tensor) -> CategoricalField:
-        log_probabilities = log_floored_softmax(logits)
-        if self.field.shape == ():
-            log_probabilities = log_probabilities.squeeze(-2)
-        return CategoricalField(self.field, log_probabilities)
+        # Without a decoder sigma does not depend on anything.
+        raw = out[:, size:] if self.has_decoder else out[:1, size:]
+        sigma = self.unit * functional.softplus(raw) + self.model.options.sigma_floor
+        sigma = torch.hypot(sigma, self.floor).expand(len(first), -1)
+        return mean.unflatten(0, leading), sigma.unflatten(0, leading)
 
 
 def _chosen(fields: Mapping[str, object], flags: Tensor) -> tuple[str, ...]:

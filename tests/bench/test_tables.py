@@ -8,6 +8,7 @@ CELL = {
     "env": "block5",
     "method": "oocdm",
     "preset": "default",
+    "variant": "released",
     "seed": 0,
     "graph_accuracy": 0.99,
     "wrong_class_edges": ["Block.s1 <- self.s2"],
@@ -34,6 +35,6 @@ def test_tables_stand_between_their_markers(tmp_path):
     assert text.endswith("<!-- paper: end -->\nafter\n")
     assert "old" not in text
     assert (
-        "| block5 | default | 0 | 99.00 % (100.0 %) | 1 | 20.0 (19.6) | 19.0 (19.5) "
+        "| block5 | released | default | 0 | 99.00 % (100.0 %) | 1 | 20.0 (19.6) | 19.0 (19.5) "
         "| -1.2e+05 (13.5) | 1.5 | 4,000 + 3,000 | 2 | 2026-01-01 |" in text
     )

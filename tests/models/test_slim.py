@@ -63,12 +63,14 @@ def test_slim_equals_reference(case: Case) -> None:
     found = SlimTargets(fast, structure)(before)
     with torch.no_grad():
         expected = reference.decode(reference.inputs(before), structure)
+    together = SlimTargets(fast, structure).all(before)
     for c, v in targets_of(case.schema):
         here = before.present[c]
         ours, theirs = parameters(found[c, v]), parameters(expected[c, v])
-        for x, y in zip(ours, theirs, strict=True):
+        for x, y, z in zip(ours, theirs, parameters(together[c, v]), strict=True):
             assert x.shape == y.shape
             torch.testing.assert_close(x[here], y[here], rtol=1e-9, atol=1e-9)
+            assert torch.equal(x, z)
 
 
 @settings(max_examples=60)
