@@ -44,7 +44,7 @@ def run_planning(
     growth = [
         recall(
             folder,
-            f"planning-{n}each-{threads}threads",
+            f"growth-{n}each-{threads}threads",
             partial(_grow, fitted, n, repeats, tell),
         )
         for n in each

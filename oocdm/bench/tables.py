@@ -12,7 +12,16 @@ from typing import Any
 
 from oocdm.bench.calibration import summarise_all
 from oocdm.report.calibration import save_calibration
-from oocdm.report.returns import RETURNS, UNSEEN, returns_cells, unseen_cells
+from oocdm.report.returns import (
+    GROWTH,
+    PLANNING,
+    RETURNS,
+    UNSEEN,
+    growth_cells,
+    planning_cells,
+    returns_cells,
+    unseen_cells,
+)
 from oocdm.report.samples import save_samples
 from oocdm.report.terminal import (
     DECISIONS,
@@ -36,6 +45,14 @@ PAPER = {
     "mouse": {"graph_accuracy": 100.0, "aill_train": 32.2, "aill_id": 26.8, "aill_ood": 11.2},
 }
 
+# Marker, files, header and cells of what is measured about acting.
+PLANNING_TABLES = (
+    ("returns", "returns-*.json", RETURNS, returns_cells),
+    ("unseen", "unseen-*.json", UNSEEN, unseen_cells),
+    ("planning", "planning-*threads.json", PLANNING, planning_cells),
+    ("planning growth", "growth-*.json", GROWTH, growth_cells),
+)
+
 
 def main(root: Path = Path()) -> None:
     """Write the tables into the docs page."""
@@ -43,13 +60,10 @@ def main(root: Path = Path()) -> None:
     page = root / "docs" / "benchmarks.md"
     text = page.read_text()
     text = _put(text, "paper", paper_table(results / "paper"))
-    for name, header, cells in (
-        ("returns", RETURNS, returns_cells),
-        ("unseen", UNSEEN, unseen_cells),
-    ):
-        if found := [
-            json.loads(p.read_text()) for p in sorted((results / "planning").glob(f"{name}-*.json"))
-        ]:
+    for name, pattern, header, cells in PLANNING_TABLES:
+        files = sorted((results / "planning").glob(pattern))
+        if found := [json.loads(p.read_text()) for p in files]:
+            found.sort(key=lambda row: row.get("objects", 0))
             text = _put(text, name, _markdown(header, map(cells, found)))
     if (results / "speed.json").is_file():
         speed = json.loads((results / "speed.json").read_text())

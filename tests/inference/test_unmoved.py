@@ -1,0 +1,86 @@
+"""What no action can move is drawn once."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import oocdm
+from oocdm.data.snapshot import Snapshot
+from oocdm.envs.mouse import MouseWorld
+from oocdm.graph import ClassGraph
+from oocdm.inference import Dynamics, with_actions
+from oocdm.inference.unmoved import UnmovedFields, moved_by_actions
+from oocdm.models.fast import FastModel
+from oocdm.models.features import Featuriser
+from oocdm.models.options import ModelOptions
+
+GRAPH = MouseWorld().true_graph
+DATA = oocdm.collect(oocdm.make("mouse", num_food=(1, 3)), steps=60, seed=0)
+STATE = DATA.transitions(slice(0, 8)).before
+
+
+class Drawn:
+    """Counts how often something is drawn."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> torch.Tensor:
+        self.times += 1
+        return torch.full((1,), float(self.times))
+
+
+def test_all_is_moved_that_actions_reach_sooner_or_later() -> None:
+    schema = GRAPH.schema
+    assert moved_by_actions(ClassGraph.empty(schema)) == set()
+    everything = {f"{c}.{v}" for c in schema.classes for v in schema.targets(c)}
+    assert moved_by_actions(ClassGraph.full(schema)) == everything
+
+
+def test_a_step_is_drawn_again_if_anything_it_depends_on_is_new() -> None:
+    fields, draw = UnmovedFields(GRAPH, ["Monster.position", "Mouse.health"], steps=9), Drawn()
+
+    def ask(state: Snapshot, seed: int | None, c: str = "Monster", f: str = "position") -> float:
+        return float(fields.next_value(c, f, state, seed, draw))
+
+    first = ask(STATE, 0)
+    other_food = with_actions(STATE, {"Mouse": {"move": STATE["Mouse", "move"]}})
+    assert ask(STATE, 0) == ask(other_food, 0) == first
+    assert ask(STATE, 1) != first
+    assert ask(STATE, 0) == first
+    assert ask(STATE.map(torch.clone), 0) != first  # equal values, but nobody knows that
+    # What actions move, and what is not random, is never remembered.
+    assert ask(STATE, 0, "Mouse", "health") != ask(STATE, 0, "Mouse", "health")
+    assert ask(STATE, None) != ask(STATE, None)
+
+
+def test_only_the_latest_steps_are_kept() -> None:
+    fields, draw = UnmovedFields(GRAPH, ["Monster.position"], steps=2), Drawn()
+    for seed in (0, 1, 2, 2, 1):
+        fields.next_value("Monster", "position", STATE, seed, draw)
+    assert draw.times == 3
+    fields.next_value("Monster", "position", STATE, 0, draw)
+    assert draw.times == 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_remembering_changes_no_bit(seed: int) -> None:
+    """Several sequences of actions from one state, as a planner tries them."""
+    torch.manual_seed(seed)
+    model = FastModel(DATA.schema, ModelOptions(), Featuriser.measure(DATA.transitions()))
+    result = SimpleNamespace(
+        model=model, graph=ClassGraph.parse(DATA.schema, str(GRAPH).split("\n"))
+    )
+    remembering, forgetful = Dynamics(result, ["Mouse.health"], 4), Dynamics(result)
+    for tried in range(3):
+        moves = torch.randint(5, (4, 8, 1), generator=torch.Generator().manual_seed(tried))
+        ours = theirs = STATE
+        for step in range(4):
+            actions = {"Mouse": {"move": moves[step]}}
+            ours = remembering.step(with_actions(ours, actions), seed=100 + step)
+            theirs = forgetful.step(with_actions(theirs, actions), seed=100 + step)
+            assert torch.equal(ours["Monster", "position"], theirs["Monster", "position"])
+        assert torch.equal(ours["Mouse", "health"], theirs["Mouse", "health"])
