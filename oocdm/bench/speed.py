@@ -13,13 +13,13 @@ import torch
 
 from oocdm.bench.cells import experiment
 from oocdm.bench.machine import describe_machine
-from oocdm.data import Dataset, collect
+from oocdm.data import Dataset, Snapshot, collect
 from oocdm.discovery import part_gains
 from oocdm.envs import make
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
-from oocdm.models.network import AbstractWorldModel, Predictor
+from oocdm.models.network import AbstractWorldModel, SnapshotPredictor
 from oocdm.models.options import ModelOptions
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.models.reference import ReferenceModel
@@ -102,15 +102,16 @@ def _tasks(env: str, preset: str, steps: int) -> dict[str, tuple[Task, Task]]:
     everything = Prepared.of(fast, data)
     testable = _edges(fast, data)
     # Weights stay while predicting, so what depends on them alone is made once.
-    predict, predict_literally = (m.under(m.structures(graph)) for m in (fast, reference))
+    predict, predict_literally = (m.with_graph(graph) for m in (fast, reference))
+    states = data.transitions(np.arange(BATCH)).before
     return {
         "training": (
             lambda: _train(fast, batch, graph, RANDOM_GRAPHS),
             lambda: _train(reference, batch, graph, BATCH),
         ),
         "prediction": (
-            lambda: _predict(predict, batch),
-            lambda: _predict(predict_literally, batch),
+            lambda: _predict(predict, states),
+            lambda: _predict(predict_literally, states),
         ),
         "discovery": (
             lambda: part_gains(fast, everything, _full(fast), None, testable),
@@ -158,8 +159,8 @@ def _train(model: AbstractWorldModel, batch: Prepared, graph: ClassGraph, num_gr
 
 
 @torch.no_grad()
-def _predict(predict: Predictor, batch: Prepared) -> None:
-    predict(batch.inputs)
+def _predict(predict: SnapshotPredictor, states: Snapshot) -> None:
+    predict(states)
 
 
 @torch.no_grad()
@@ -220,9 +221,9 @@ def _grow(num_blocks: int, preset: str) -> dict[str, Any]:
     fast, _ = _pair(data, preset)
     batch = Prepared.of(fast, data)
     graph = world.true_graph
-    predict = fast.under(fast.structures(graph))
+    predict, states = fast.with_graph(graph), data.transitions().before
     training = _measure(lambda: _train(fast, batch, graph, RANDOM_GRAPHS), 3)
-    prediction = _measure(lambda: _predict(predict, batch), 3)
+    prediction = _measure(lambda: _predict(predict, states), 3)
     discovery = _measure(lambda: part_gains(fast, batch, _full(fast), None, _edges(fast, data)), 3)
     return {
         "blocks": num_blocks,
