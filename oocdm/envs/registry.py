@@ -118,15 +118,22 @@ def build(
     >>> build("mouse", num_food=6).max_objects["Food"]
     6
     """
-    if name not in _ENTRIES:
-        raise OocdmError(f"Unknown environment `{name}`. {suggest(name, _ENTRIES)}")
-    entry = _ENTRIES[name]
+    entry = _entry(name)
     known = _options(entry)
     for option in options:
         if option not in known:
             hint = suggest(option, [*known, "seed", "render_mode"])
             raise OocdmError(f"Environment `{name}` has no option `{option}`. {hint}")
     return WorldGym(entry.world(**options), seed=seed, render_mode=render_mode, draw=entry.draw)
+
+
+def picture_of(name: str) -> Draw | None:
+    """What draws the states of an environment's world, if it has a picture.
+
+    >>> picture_of("mouse").__name__, picture_of("block")
+    ('draw_mouse_world', None)
+    """
+    return _entry(name).draw
 
 
 def register() -> None:
@@ -144,6 +151,12 @@ def register() -> None:
             gymnasium.register(
                 id=entry.gym_id, entry_point=f"{__name__}:build", kwargs={"name": name}
             )
+
+
+def _entry(name: str) -> _Entry:
+    if name not in _ENTRIES:
+        raise OocdmError(f"Unknown environment `{name}`. {suggest(name, _ENTRIES)}")
+    return _ENTRIES[name]
 
 
 def _options(entry: _Entry) -> dict[str, Any]:
