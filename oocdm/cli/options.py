@@ -27,9 +27,10 @@ def spread(run: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     groups: dict[str, type[Any]] = {}
     for name, parameter in inspect.signature(run, eval_str=True).parameters.items():
-        if dataclasses.is_dataclass(parameter.annotation):
-            groups[name] = parameter.annotation
-            parameters += inspect.signature(groups[name], eval_str=True).parameters.values()
+        group = parameter.annotation
+        if isinstance(group, type) and dataclasses.is_dataclass(group):
+            groups[name] = group
+            parameters += inspect.signature(group, eval_str=True).parameters.values()
         else:
             parameters.append(parameter)
 

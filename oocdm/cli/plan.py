@@ -34,7 +34,7 @@ def plan(
     env: Annotated[str, typer.Option(help="Name of the environment, see `oocdm envs`.")],
     episodes: Annotated[int, typer.Option(min=1, help="How many, side by side.")] = 10,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Cut episodes after so many, not at their own limit.")
+        int | None, typer.Option(min=1, help="The most an episode has; else as the environment.")
     ] = None,
     compare: Annotated[
         bool,
@@ -76,6 +76,7 @@ def plan(
         if render is not None and draw is not None:
             save_animation(render, _frames(moments, draw, bar), world.metadata["render_fps"])
     out.say(episodes_table(results))
+    learned = results.pop(LEARNED)
     if render is not None:
         out.say(f"\nThe first episode is drawn in {render}")
     out.finish(
@@ -88,7 +89,7 @@ def plan(
             "seed": seed,
             "episodes": episodes,
             "max_steps": steps or world.world.max_episode_steps,
-            **results.pop(LEARNED).to_json(),
+            **learned.to_json(),
             "compared": {name: found.to_json() for name, found in results.items()},
             "picture": None if render is None else str(render),
             "seconds": time.perf_counter() - started,
@@ -109,10 +110,11 @@ def _agents(
             f"Environment `{env}` does not fit run {run}. First difference, environment against "
             f"run: {difference}. Name the environment, with the options, that the run has learned."
         )
-    if world.task is None:
+    rewarding = [info.name for info in oocdm.list_envs() if info.has_reward]
+    if world.task is None or env not in rewarding:
         raise PlanError(
-            f"Environment `{env}` has no task, so there is nothing to plan for. Choose one with a "
-            "reward, such as mouse, or plan from Python with a task of your own: "
+            f"Environment `{env}` has no reward, so there is nothing to plan for. Choose one that "
+            f"has: {', '.join(rewarding)}. Or plan from Python with a task of your own: "
             "oocdm.MPC(result, oocdm.Task(...))."
         )
     truth = WorldSimulator(world.world)

@@ -24,6 +24,7 @@ class _Entry:
     gym_id: str
     world: Callable[..., AbstractWorld]
     description: str
+    has_reward: bool = False
     draw: Draw | None = None
 
 
@@ -37,6 +38,7 @@ _ENTRIES: dict[str, _Entry] = {
         "oocdm/Mouse-v0",
         MouseWorld,
         "A mouse on a grid that looks for food among monsters and traps.",
+        has_reward=True,
         draw=draw_mouse_world,
     ),
     "generated": _Entry(
@@ -58,6 +60,7 @@ class EnvInfo:
     name: str
     gym_id: str
     description: str
+    has_reward: bool
     max_objects: Mapping[str, int]
     num_variables: int
     options: Mapping[str, Any]
@@ -81,6 +84,7 @@ def list_envs() -> list[EnvInfo]:
                 name=name,
                 gym_id=entry.gym_id,
                 description=entry.description,
+                has_reward=entry.has_reward,
                 max_objects=dict(world.max_objects),
                 num_variables=sum(n * fields[c] for c, n in world.max_objects.items()),
                 options=_options(entry),

@@ -59,7 +59,8 @@ def save_animation(path: Path, frames: Iterable[np.ndarray], frames_a_second: fl
     >>> frames = [np.full((20, 30, 3), shade, np.uint8) for shade in (0, 99, 200)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_animation(Path(folder) / "shades.gif", frames)
-    ...     Image.open(Path(folder) / "shades.gif").n_frames
+    ...     with Image.open(Path(folder) / "shades.gif") as animation:
+    ...         animation.n_frames
     3
     """
     # With colours of its own each picture looks as it was drawn.
