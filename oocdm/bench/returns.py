@@ -16,6 +16,7 @@ from oocdm.data.world import AbstractWorld
 from oocdm.envs.mouse_tasks import seen_tasks, unseen_tasks
 from oocdm.inference import evaluate
 from oocdm.planning import CEM, MPC, Agent, RandomAgent, WorldSimulator, run_episodes
+from oocdm.planning.episodes import EpisodesProgress
 from oocdm.training import FitResult
 
 METHODS = ("oocdm", "oofull")
@@ -132,9 +133,9 @@ def _returns(
     name: str,
     tell: Tell | None,
 ) -> dict[str, Any]:
-    def show(done: int, total: int) -> None:
+    def show(state: EpisodesProgress) -> None:
         if tell is not None:
-            tell(name, done, total)
+            tell(name, state.done, state.total)
 
     acting = _agent(agent, world, fitted, seed)
     # Other starts than those of the training data.

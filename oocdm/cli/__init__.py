@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 import oocdm
-from oocdm.cli import bench, data, demo, runs
+from oocdm.cli import bench, data, demo, plan, runs
+from oocdm.cli.options import spread
 from oocdm.cli.output import verb
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -20,7 +21,7 @@ benchmarks = typer.Typer(
 
 
 def _add(group: typer.Typer, name: str, run: Callable[..., None], example: str) -> None:
-    group.command(name, epilog=f"Example: {example}")(verb(run))
+    group.command(name, epilog=f"Example: {example}")(verb(spread(run)))
 
 
 _add(app, "demo", demo.demo, "oocdm demo")
@@ -30,6 +31,7 @@ _add(app, "train", runs.train, "oocdm train data/block5 --method oocdm --seed 0 
 _add(app, "resume", runs.resume, "oocdm resume runs/block5")
 _add(app, "discover", runs.discover, "oocdm discover runs/block5 --data data/other --threshold 0.1")
 _add(app, "eval", runs.evaluate, "oocdm eval runs/block5 --data data/other")
+_add(app, "plan", plan.plan, "oocdm plan runs/mouse --env mouse --episodes 10 --render episode.gif")
 _add(benchmarks, "paper", bench.paper, "oocdm bench paper --env block5 --seeds 0-2 --json")
 _add(benchmarks, "speed", bench.speed, "oocdm bench speed --env block5 --json")
 _add(benchmarks, "calibration", bench.calibration, "oocdm bench calibration --worlds 20 -o results")

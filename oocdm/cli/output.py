@@ -61,7 +61,7 @@ def _finite(value: Any) -> Any:
 
 
 def verb(run: Callable[P, None]) -> Callable[P, None]:
-    """A verb that answers a user's mistake with a message and exit code 2, not a traceback."""
+    """A verb that answers mistakes (exit code 2) and Ctrl-C with a message, not a traceback."""
 
     @functools.wraps(run)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -72,6 +72,9 @@ def verb(run: Callable[P, None]) -> Callable[P, None]:
         except (OocdmError, OSError) as error:
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            typer.echo("Interrupted.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
 
     return guarded
 

@@ -5,7 +5,7 @@ from oocdm.envs.generated import GeneratedWorld
 from oocdm.envs.gym_env import WorldGym
 from oocdm.envs.mouse import MouseWorld
 from oocdm.envs.mouse_tasks import seen_tasks, unseen_tasks
-from oocdm.envs.registry import EnvInfo, list_envs, make, register
+from oocdm.envs.registry import EnvInfo, list_envs, make, picture_of, register
 
 __all__ = [
     "BlockWorld",
@@ -15,6 +15,7 @@ __all__ = [
     "WorldGym",
     "list_envs",
     "make",
+    "picture_of",
     "register",
     "seen_tasks",
     "unseen_tasks",

@@ -24,6 +24,12 @@ class Canvas:
     def __init__(self, width: int, height: int, colour: Colour) -> None:
         self._pixels = np.full((height, width, 3), colour, dtype=np.float32)
 
+    def copy(self) -> Canvas:
+        """The same picture, to draw on without changing this one."""
+        other = Canvas(0, 0, (0, 0, 0))
+        other._pixels = self._pixels.copy()
+        return other
+
     @property
     def array(self) -> np.ndarray:
         """The picture, (height, width, 3) in uint8."""

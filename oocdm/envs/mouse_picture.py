@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -44,11 +44,9 @@ def draw_mouse_world(state: WorldState) -> np.ndarray:
     >>> picture.shape, str(picture.dtype)
     ((534, 476, 3), 'uint8')
     """
-    side = GRID * CELL + 2 * MARGIN
-    canvas = Canvas(side, side + HEADER, PAPER)
+    canvas = _empty_board().copy()
     mouse = state.values["Mouse"]
     _draw_bars(canvas, float(mouse["health"][0, 0]), float(mouse["hunger"][0, 0]))
-    _draw_grid(canvas)
     traps = _traps(state)
     for cell, duration in traps.items():
         _draw_trap(canvas, _corner(cell), duration)
@@ -107,14 +105,18 @@ def _draw_together(canvas: Canvas, corner: Point, stamps: list[Stamp]) -> None:
 # ---------------------------------------------------------------- the grid and the bars
 
 
-def _draw_grid(canvas: Canvas) -> None:
-    left, top = MARGIN, HEADER + MARGIN
+@lru_cache
+def _empty_board() -> Canvas:
+    """The grid below an empty header: half of the work, and the same in every picture."""
     side = GRID * CELL
+    canvas = Canvas(side + 2 * MARGIN, side + 2 * MARGIN + HEADER, PAPER)
+    left, top = MARGIN, HEADER + MARGIN
     canvas.box((left - 4, top - 4), (side + 8, side + 8), SHADE, rounding=8)
     for x in range(GRID):
         for y in range(GRID):
             colour = LIGHT_CELL if (x + y) % 2 else DARK_CELL
             canvas.box(_corner((x, y)), (CELL, CELL), colour)
+    return canvas
 
 
 def _draw_bars(canvas: Canvas, health: float, hunger: float) -> None:

@@ -24,6 +24,7 @@ class _Entry:
     gym_id: str
     world: Callable[..., AbstractWorld]
     description: str
+    has_reward: bool = False
     draw: Draw | None = None
 
 
@@ -37,6 +38,7 @@ _ENTRIES: dict[str, _Entry] = {
         "oocdm/Mouse-v0",
         MouseWorld,
         "A mouse on a grid that looks for food among monsters and traps.",
+        has_reward=True,
         draw=draw_mouse_world,
     ),
     "generated": _Entry(
@@ -58,6 +60,7 @@ class EnvInfo:
     name: str
     gym_id: str
     description: str
+    has_reward: bool
     max_objects: Mapping[str, int]
     num_variables: int
     options: Mapping[str, Any]
@@ -81,6 +84,7 @@ def list_envs() -> list[EnvInfo]:
                 name=name,
                 gym_id=entry.gym_id,
                 description=entry.description,
+                has_reward=entry.has_reward,
                 max_objects=dict(world.max_objects),
                 num_variables=sum(n * fields[c] for c, n in world.max_objects.items()),
                 options=_options(entry),
@@ -118,15 +122,22 @@ def build(
     >>> build("mouse", num_food=6).max_objects["Food"]
     6
     """
-    if name not in _ENTRIES:
-        raise OocdmError(f"Unknown environment `{name}`. {suggest(name, _ENTRIES)}")
-    entry = _ENTRIES[name]
+    entry = _entry(name)
     known = _options(entry)
     for option in options:
         if option not in known:
             hint = suggest(option, [*known, "seed", "render_mode"])
             raise OocdmError(f"Environment `{name}` has no option `{option}`. {hint}")
     return WorldGym(entry.world(**options), seed=seed, render_mode=render_mode, draw=entry.draw)
+
+
+def picture_of(name: str) -> Draw | None:
+    """What draws the states of an environment's world, if it has a picture.
+
+    >>> picture_of("mouse").__name__, picture_of("block")
+    ('draw_mouse_world', None)
+    """
+    return _entry(name).draw
 
 
 def register() -> None:
@@ -144,6 +155,12 @@ def register() -> None:
             gymnasium.register(
                 id=entry.gym_id, entry_point=f"{__name__}:build", kwargs={"name": name}
             )
+
+
+def _entry(name: str) -> _Entry:
+    if name not in _ENTRIES:
+        raise OocdmError(f"Unknown environment `{name}`. {suggest(name, _ENTRIES)}")
+    return _ENTRIES[name]
 
 
 def _options(entry: _Entry) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from oocdm.planning.agent import Agent, RandomAgent
 from oocdm.planning.cem import CEM
-from oocdm.planning.episodes import EpisodeResults, run_episodes
+from oocdm.planning.episodes import EpisodeResults, EpisodesProgress, Moment, run_episodes
 from oocdm.planning.icem import ICEM
 from oocdm.planning.learned import LearnedSimulator
 from oocdm.planning.mpc import MPC
@@ -18,7 +18,9 @@ __all__ = [
     "MPPI",
     "Agent",
     "EpisodeResults",
+    "EpisodesProgress",
     "LearnedSimulator",
+    "Moment",
     "Plan",
     "Planner",
     "RandomAgent",

@@ -5,18 +5,45 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.world import AbstractWorld
+from oocdm.data.world import AbstractWorld, WorldState
 from oocdm.errors import PlanError
 from oocdm.planning.actions import Masks
 from oocdm.planning.agent import Agent
 from oocdm.planning.convert import to_arrays, to_snapshot
 
-Progress = Callable[[int, int], None]
+
+@dataclass(frozen=True)
+class EpisodesProgress:
+    """How far episodes are: steps done and the most there can be, and what came of them so far.
+
+    >>> EpisodesProgress(done=30, total=120, mean_return=1.5, seconds_a_step=0.2).done
+    30
+    """
+
+    done: int
+    total: int
+    mean_return: float
+    seconds_a_step: float
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The first episode after so many steps: its world, and the rewards that it earned till then.
+
+    >>> world = WorldState({"Ball": {"x": np.zeros((1, 3))}}, {"Ball": np.ones((1, 3), bool)})
+    >>> Moment(step=2, state=world, earned=0.5).earned
+    0.5
+    """
+
+    step: int
+    state: WorldState
+    earned: float
 
 
 @dataclass(frozen=True)
@@ -43,6 +70,22 @@ class EpisodeResults:
         num = len(self.returns)
         return float(self.returns.std(ddof=1) / np.sqrt(num)) if num > 1 else float("nan")
 
+    @property
+    def mean_length(self) -> float:
+        """Mean number of steps."""
+        return float(self.lengths.mean())
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as JSON has it."""
+        return {
+            "returns": self.returns.tolist(),
+            "mean_return": self.mean_return,
+            "standard_error": self.standard_error,
+            "lengths": self.lengths.tolist(),
+            "mean_length": self.mean_length,
+            "ms_a_step": 1000 * self.seconds_a_step,
+        }
+
 
 def run_episodes(
     world: AbstractWorld,
@@ -50,15 +93,17 @@ def run_episodes(
     episodes: int,
     seed: int = 0,
     max_steps: int | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[EpisodesProgress], None] | None = None,
     can_act: Callable[[Snapshot], Masks] | None = None,
+    watch: Callable[[Moment], None] | None = None,
 ) -> EpisodeResults:
     """Let an agent act in so many episodes at once, each until it ends or `max_steps`.
 
     `seed` is that of the world: all agents start from equal states. Worlds that ended are left
     out, so that they cost nothing. `can_act` says which objects of a state can act, all that are
-    present if it is None; `progress` is called with the steps done and the most there can be.
-    `seconds_a_step` is the agent's time for the action of one world.
+    present if it is None. `progress` is called after each step; `watch` at the start of the first
+    episode and after each step of it. `seconds_a_step` is the agent's time for the action of one
+    world.
 
     >>> from oocdm.data.world import WorldState
     >>> from oocdm.planning import RandomAgent
@@ -87,6 +132,8 @@ def run_episodes(
     agent.reset(episodes)
     returns, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
     running, seconds = np.arange(episodes), 0.0
+    if watch is not None:
+        watch(Moment(0, state.select(running[:1]), 0.0))
     for step in range(1, limit + 1):
         seen = to_snapshot(world.schema, world.observe(state, rng))
         masks = None if can_act is None else can_act(seen)
@@ -96,10 +143,13 @@ def run_episodes(
         state, reward, terminated = world.step(state, to_arrays(actions), rng)
         returns[running] += reward
         lengths[running] = step
+        if watch is not None and running[0] == 0:
+            watch(Moment(step, state.select(running[:1]), float(returns[0])))
         state, running = state.select(~terminated), running[~terminated]
         if progress is not None:
-            ended = episodes - len(running)
-            progress(step * len(running) + limit * ended, limit * episodes)
+            done = step * len(running) + limit * (episodes - len(running))
+            a_step = seconds / int(lengths.sum())
+            progress(EpisodesProgress(done, limit * episodes, float(returns.mean()), a_step))
         if len(running) == 0:
             break
     return EpisodeResults(returns, lengths, seconds / int(lengths.sum()))

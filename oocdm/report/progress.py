@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
+    from oocdm.planning import EpisodesProgress
     from oocdm.training.trainer import Progress
 
 _PHASES = {"learn": "Learning the graph", "polish": "Polishing the model"}
@@ -86,6 +87,11 @@ class ProgressBar:
     def show_edges(self, settled: int, total: int) -> None:
         """Draw how many edges are settled."""
         self.show("Settling edges", settled, total, f"{settled} of {total}")
+
+    def show_episodes(self, title: str, progress: EpisodesProgress) -> None:
+        """Draw where the episodes of an agent are, what they earned, and what an action costs."""
+        note = f"mean return {progress.mean_return:.2f}, {1000 * progress.seconds_a_step:.0f} ms"
+        self.show(title, progress.done, progress.total, f"{note} a step")
 
     def show_fit(self, progress: Progress) -> None:
         """Draw where training is."""

@@ -15,6 +15,7 @@ from oocdm.graph import ClassGraph, Edge, EdgeIndex, Evidence
 
 if TYPE_CHECKING:
     from oocdm.inference.evaluate import Evaluation
+    from oocdm.planning import EpisodeResults
 
 Place = int | tuple[int, int]  # of a class edge, or of an edge between two variables
 
@@ -183,6 +184,26 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     return text_table(["field", "log-likelihood", "rmse", "accuracy", "90 % interval covers"], rows)
 
 
+def episodes_table(results: Mapping[str, EpisodeResults]) -> Table:
+    """What agents earned in their episodes, one agent a row.
+
+    >>> from oocdm.planning import EpisodeResults
+    >>> results = EpisodeResults(np.array([1.0, 3.0]), np.array([10, 30]), 0.5)
+    >>> episodes_table({"planned": results}).row_count
+    1
+    """
+    rows = [
+        (
+            name,
+            f"{found.mean_return:.2f}" + _error(found.standard_error),
+            f"{found.mean_length:.0f} ({found.lengths.min()} to {found.lengths.max()})",
+            f"{1000 * found.seconds_a_step:.1f}",
+        )
+        for name, found in results.items()
+    ]
+    return text_table(["acting with", "mean return", "steps an episode", "ms a step"], rows)
+
+
 def cells_table(cells: Iterable[Mapping[str, Any]]) -> Table:
     """The cells of `oocdm bench paper`, one a row.
 
@@ -316,6 +337,11 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _error(value: float) -> str:
+    """A standard error, if there is one."""
+    return "" if np.isnan(value) else f" ± {value:.2f}"
 
 
 def _number(value: float | None, form: str) -> str:

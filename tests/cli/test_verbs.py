@@ -17,7 +17,7 @@ from oocdm.graph import ClassGraph
 Oocdm = Callable[..., Result]
 Answer = Callable[..., dict[str, Any]]
 
-VERBS = ("demo", "envs", "collect", "train", "resume", "discover", "eval")
+VERBS = ("demo", "envs", "collect", "train", "resume", "discover", "eval", "plan")
 
 
 BENCHES = ("paper", "speed", "calibration", "samples", "decisions")

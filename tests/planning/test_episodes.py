@@ -17,6 +17,8 @@ from oocdm.planning import (
     CEM,
     MPC,
     EpisodeResults,
+    EpisodesProgress,
+    Moment,
     RandomAgent,
     WorldSimulator,
     run_episodes,
@@ -60,12 +62,40 @@ def test_it_stops_when_all_have_ended() -> None:
         def act(self, *args: Any) -> PerField:
             return {"Walker": {"stride": -torch.ones_like(super().act(*args)["Walker"]["stride"])}}
 
-    world, told = Walk(), []
-    results = run_episodes(
-        world, Left(), episodes=3, progress=lambda done, total: told.append((done, total))
-    )
+    world = Walk()
+    results = run_episodes(world, Left(), episodes=3)
     assert results.lengths.tolist() == [2, 2, 2] and len(world.worlds_stepped) == 2
-    assert told == [(3, 24), (24, 24)]
+
+
+def test_progress_tells_what_came_of_it_so_far() -> None:
+    told: list[EpisodesProgress] = []
+    results = run_episodes(Walk(), Scripted(), episodes=4, max_steps=4, progress=told.append)
+    # An episode that ended counts as if it had taken all steps.
+    assert [(p.done, p.total) for p in told] == [(4, 16), (12, 16), (14, 16), (16, 16)]
+    assert [p.mean_return for p in told] == [-14 / 4, -(3 + 7 + 9 + 9) / 4, -30 / 4, -32 / 4]
+    assert told[-1].seconds_a_step == results.seconds_a_step
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_the_first_episode_can_be_watched(in_place: bool) -> None:
+    seen: list[Moment] = []
+    run_episodes(Walk(in_place), Scripted(), episodes=4, max_steps=4, watch=seen.append)
+    assert [moment.step for moment in seen] == [0, 1, 2, 3, 4]
+    assert [moment.earned for moment in seen] == [0, -2, -3, -3, -4]
+    assert [moment.state.values["Walker"]["x"].tolist() for moment in seen] == [
+        [[x]] for x in range(5)
+    ]
+
+
+def test_watching_ends_with_the_first_episode_and_shows_its_end() -> None:
+    class FirstLeft(Scripted):
+        def act(self, *args: Any) -> PerField:
+            return {"Walker": {"stride": -super().act(*args)["Walker"]["stride"]}}
+
+    seen: list[Moment] = []
+    results = run_episodes(Walk(), FirstLeft(), episodes=2, max_steps=4, watch=seen.append)
+    assert results.lengths.tolist() == [2, 4]
+    assert [float(moment.state.values["Walker"]["x"][0, 0]) for moment in seen] == [0, -1, -2]
 
 
 def test_an_episode_is_as_long_as_the_world_says() -> None:
@@ -114,6 +144,14 @@ def test_summary() -> None:
     results = EpisodeResults(np.array([1.0, 2.0, 6.0]), np.array([1, 2, 3]), 0.1)
     assert results.mean_return == 3
     assert results.standard_error == pytest.approx(np.std([1, 2, 6], ddof=1) / np.sqrt(3))
+    assert results.to_json() == {
+        "returns": [1.0, 2.0, 6.0],
+        "mean_return": 3.0,
+        "standard_error": results.standard_error,
+        "lengths": [1, 2, 3],
+        "mean_length": 2.0,
+        "ms_a_step": 100.0,
+    }
     assert np.isnan(EpisodeResults(np.ones(1), np.ones(1), 0.1).standard_error)
 
 

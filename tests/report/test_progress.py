@@ -6,6 +6,7 @@ import io
 
 from rich.console import Console
 
+from oocdm.planning import EpisodesProgress
 from oocdm.report.progress import ProgressBar
 from oocdm.training import Progress
 
@@ -16,6 +17,7 @@ def draw(bar: ProgressBar) -> None:
         bar.tell("[half] way")
         bar.show_fit(Progress("learn", 20, 100, {"loss": -1.25}))
         bar.show_fit(Progress("polish", 10, 40, {"loss": -2.5}))
+        bar.show_episodes("Acting", EpisodesProgress(30, 120, 1.5, 0.25))
         bar.show_cell("block5-seed0", Progress("learn", 1, 4, {}))
 
 
@@ -27,6 +29,7 @@ def test_terminal_shows_work_and_time_left() -> None:
         assert part in text
     assert "[half] way" in text
     assert "loss -2.5" in text
+    assert "mean return 1.50, 250 ms a step" in text
     assert "block5-seed0 Learning the graph" in text
 
 

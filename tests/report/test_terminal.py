@@ -11,7 +11,9 @@ from rich.console import Console, RenderableType
 from oocdm.discovery import VariableDiscovery
 from oocdm.graph import ClassGraph, Evidence, VariableGraph
 from oocdm.inference.evaluate import Evaluation, FieldReport
+from oocdm.planning import EpisodeResults
 from oocdm.report.terminal import (
+    episodes_table,
     evaluation_table,
     graph_text,
     growth_table,
@@ -101,3 +103,15 @@ def test_evaluation() -> None:
 def test_tables_without_rows() -> None:
     assert text_table(["name"], []).row_count == 0
     assert growth_table([]).row_count == 0
+
+
+def test_episodes() -> None:
+    many = EpisodeResults(np.array([1.0, 3.0]), np.array([10, 31]), 0.0123)
+    one = EpisodeResults(np.array([-4.5]), np.array([300]), 1.5)
+    head, _, *rows = shown(episodes_table({"learned model": many, "random policy": one}))
+    found = [" ".join(row.split()) for row in (head, *rows)]
+    assert found == [
+        "acting with mean return steps an episode ms a step",
+        "learned model 2.00 ± 1.00 20 (10 to 31) 12.3",
+        "random policy -4.50 300 (300 to 300) 1500.0",
+    ]

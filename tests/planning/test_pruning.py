@@ -1,0 +1,131 @@
+"""Planning in a part of the learned world: what cannot matter is left out, and nothing changes."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+import oocdm
+from oocdm.errors import PlanError, SchemaError
+from oocdm.planning import CEM, ICEM, MPC, LearnedSimulator, Planner
+from oocdm.task import Task
+from tests.inference.ragged import random_model
+
+ENV = oocdm.make("mouse", num_food=(1, 4), num_monsters=(0, 3), num_traps=(1, 3))
+DATA = oocdm.collect(ENV, steps=200, seed=0)
+RESULT: Any = SimpleNamespace(model=random_model(DATA), graph=ENV.true_graph)
+STATE = DATA.transitions(slice(0, 200, 40)).before
+
+PLANNERS: dict[str, Planner] = {
+    "near": CEM(horizon=1, iterations=2, samples=20, elites=5),
+    "far": CEM(horizon=3, iterations=2, samples=10, elites=4),
+    "ICEM": ICEM(horizon=2, iterations=2, samples=10, elites=4),
+}
+SEEDS = range(3)
+
+
+def mouse_task() -> Task:
+    assert ENV.task is not None
+    return ENV.task
+
+
+def moves(planner: Planner, seed: int, prune: bool) -> torch.Tensor:
+    """What the agent does in two steps, so that the second one starts from the first."""
+    agent = MPC(RESULT, mouse_task(), planner, seed, prune=prune)
+    agent.reset(STATE.batch_size)
+    return torch.stack([agent.act(STATE)["Mouse"]["move"] for _ in range(2)])
+
+
+@pytest.mark.parametrize("planner", PLANNERS.values(), ids=PLANNERS)
+def test_actions_are_the_same_with_and_without(planner: Planner) -> None:
+    chosen = [moves(planner, seed, prune=True) for seed in SEEDS]
+    assert len({tuple(found.flatten().tolist()) for found in chosen}) > 1
+    for seed, found in enumerate(chosen):
+        assert torch.equal(found, moves(planner, seed, prune=False))
+
+
+def test_the_longer_the_horizon_the_more_is_simulated() -> None:
+    def simulated(horizon: int | None) -> set[str]:
+        return set(LearnedSimulator(RESULT, mouse_task(), horizon).dynamics.simulated)
+
+    everything = {f"{c}.{f}" for c in DATA.schema.classes for f in DATA.schema.targets(c)}
+    assert simulated(1) == {"Mouse.hunger", "Mouse.health"}
+    assert simulated(1) < simulated(2) < simulated(3)
+    assert simulated(20) == everything - {"Monster.noise"}
+    assert simulated(None) == everything
+
+
+def plan_for(reads: list[str], prune: bool = True, **functions: Any) -> None:
+    given = {
+        "reward": lambda before, after: after["Mouse", "hunger"][:, 0],
+        "terminated": lambda after: after["Mouse", "health"][:, 0] < 0,
+    }
+    agent = MPC(RESULT, Task(**given | functions, reads=reads), PLANNERS["near"], prune=prune)
+    agent.reset(STATE.batch_size)
+    agent.act(STATE)
+
+
+@pytest.mark.parametrize(
+    ("reads", "functions", "message"),
+    [
+        (
+            ["Mouse.hunger"],
+            {},
+            "Task: reward or termination read Mouse.health, which `reads` does not name; it has "
+            "Mouse.hunger. Add what is missing.",
+        ),
+        (
+            ["Mouse.hunger", "Mouse.health"],
+            {"reward": lambda before, after: before["Food", "amount"].sum(1)},
+            "Task: reward or termination read Food.amount, which `reads` does not name; it has "
+            "Mouse.hunger, Mouse.health. Add what is missing.",
+        ),
+    ],
+)
+def test_what_is_read_must_be_named(
+    reads: list[str], functions: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        plan_for(reads, **functions)
+    plan_for(reads, prune=False, **functions)  # nothing is left out, so nothing can be missed
+
+
+def test_what_is_named_must_exist() -> None:
+    with pytest.raises(SchemaError, match=r"^Unknown field `Mouse\.hungr`\. Did you mean `hunger`"):
+        plan_for(["Mouse.hungr"])
+
+
+@pytest.mark.parametrize(
+    ("reward", "message"),
+    [
+        (
+            lambda before, after: after["Mouse", "hunger"],
+            "Simulator.reward: expected a tensor of numbers of shape (100,), one a row, got shape "
+            "(100, 1). Reduce over the objects, as in after['Mouse', 'health'].sum(1).",
+        ),
+        (
+            lambda before, after: after["Mouse", "hunger"][:, 0] * torch.nan,
+            "Simulator.reward: expected finite numbers, got nan in 100 of 100 rows. Look at the "
+            "states that the simulator predicts, and at what the reward does with them.",
+        ),
+    ],
+)
+def test_a_reward_of_one_s_own_is_checked(reward: Any, message: str) -> None:
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        plan_for(["Mouse.hunger", "Mouse.health"], reward=reward)
+
+
+def test_a_world_of_another_schema_is_refused() -> None:
+    other = oocdm.collect(oocdm.make("mouse", likelihood="normal"), steps=5)
+    agent = MPC(RESULT, mouse_task(), PLANNERS["near"])
+    agent.reset(1)
+    with pytest.raises(
+        PlanError,
+        match=r"^plan: expected a state of the simulator's schema, got another one: field "
+        r"Mouse\.position: ",
+    ):
+        agent.act(other.transitions(slice(0, 1)).before)
