@@ -174,8 +174,8 @@ class Planner(ABC):
         `can_act` (batch, object) a class leaves out objects that are present but cannot act;
         `warm` is that of the plan one step earlier. `generator` is one for each world, or a
         single one that seeds them: equal seeds give equal plans, whatever else is in the batch
-        as long as the simulator is not random. What it draws, it draws for the batch as a whole,
-        and alike in every iteration, so that sequences and not luck are compared.
+        as long as the simulator is not random. What is random is drawn for the batch as a whole,
+        for each sample on its own and alike in every iteration.
         """
         _check_state(simulator, state)
         variables = ActionVariables.of(state, can_act)
