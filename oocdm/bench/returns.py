@@ -13,7 +13,6 @@ from oocdm.bench.mouse import Tell, fitted_mouse, mouse_world, training_data
 from oocdm.bench.results import Result, recall
 from oocdm.data import collect
 from oocdm.data.world import AbstractWorld
-from oocdm.envs.mouse_tasks import seen_tasks, unseen_tasks
 from oocdm.inference import evaluate
 from oocdm.planning import CEM, MPC, Agent, RandomAgent, WorldSimulator, run_episodes
 from oocdm.planning.episodes import EpisodesProgress
@@ -27,10 +26,7 @@ TEST_STEPS = 100_000
 # As in the paper: its numbers are the defaults; its Algorithm 3 ignores the end of episodes.
 PLANNER = CEM(stop_at_termination=False)
 KINDS: dict[str, dict[str, Any]] = {"id": {}, "ood": {"ood": True}}
-TASKS: dict[str, dict[str, Any]] = {
-    "seen": {"tasks": seen_tasks()},
-    "unseen": {"tasks": unseen_tasks()},
-}
+TASKS = {kind: {"tasks": kind} for kind in ("seen", "unseen")}
 
 
 def run_returns(

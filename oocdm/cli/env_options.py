@@ -38,6 +38,9 @@ class EnvOptions:
     num_food: Count = None
     num_monsters: Count = None
     num_traps: Count = None
+    tasks: Annotated[
+        str | None, _option(help="The paper's numbers of objects: seen or unseen (Mouse).")
+    ] = None
 
     def given(self) -> dict[str, Any]:
         """The options that were given, as `oocdm.make` takes them."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from oocdm.data.world import AbstractWorld, Arrays, WorldState
+from oocdm.envs.mouse_tasks import seen_tasks, unseen_tasks
 from oocdm.envs.options import check_choice, check_count, check_range
 from oocdm.envs.padding import present_rows, zero_absent
 from oocdm.errors import OocdmError
@@ -137,8 +138,9 @@ class MouseWorld(AbstractWorld):
 
     Options: `num_food`, `num_monsters`, `num_traps`, each a number or a range (low, high)
     drawn an episode; or `tasks`, a list of such triples of numbers, which replaces all three:
-    each episode draws one. `likelihood` is that of the positions and of the duration, "normal"
-    for comparison with the paper. `variant` is "paper" or "released".
+    each episode draws one. "seen" and "unseen" are the paper's 47 and 53 tasks. `likelihood` is
+    that of the positions and of the duration, "normal" for comparison with the paper. `variant`
+    is "paper" or "released".
 
     >>> world = MouseWorld(num_food=(3, 6))
     >>> rng = np.random.default_rng(0)
@@ -154,7 +156,7 @@ class MouseWorld(AbstractWorld):
         num_food: Count = 4,
         num_monsters: Count = 4,
         num_traps: Count = 4,
-        tasks: Sequence[Sequence[int]] | None = None,
+        tasks: Sequence[Sequence[int]] | str | None = None,
         variant: str = "paper",
         ood: bool = False,
         likelihood: str = "categorical",
@@ -357,7 +359,9 @@ def _is_dead(after: Any, at_zero: bool) -> Any:
 # ---------------------------------------------------------------- tasks
 
 
-def _check_tasks(tasks: Sequence[Sequence[int]]) -> np.ndarray:
+def _check_tasks(tasks: Sequence[Sequence[int]] | str) -> np.ndarray:
+    if isinstance(tasks, str):
+        tasks = check_choice("tasks", tasks, {"seen": seen_tasks(), "unseen": unseen_tasks()})
     if not tasks or any(len(task) != 3 for task in tasks):
         raise OocdmError(
             "Option `tasks`: expected a list of triples (food, monsters, traps), "

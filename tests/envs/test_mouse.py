@@ -319,6 +319,13 @@ def test_a_class_may_be_empty():
     assert not after.values["Monster"]["noise"].any()
 
 
+@pytest.mark.parametrize(("name", "tasks"), [("seen", seen_tasks()), ("unseen", unseen_tasks())])
+def test_the_papers_tasks_have_names(name, tasks):
+    state = MouseWorld(tasks=name).reset(2000, np.random.default_rng(0))
+    counts = np.stack([state.present[c].sum(1) for c in ("Food", "Monster", "Trap")], 1)
+    assert {tuple(row) for row in counts.tolist()} == set(tasks)
+
+
 def test_tasks_are_split_into_47_seen_and_53_unseen():
     seen, unseen = seen_tasks(), unseen_tasks()
     assert (len(seen), len(unseen)) == (47, 53)
@@ -348,6 +355,7 @@ def test_no_field_is_static():
         ({"num_food": (5, 3)}, "Option `num_food`: expected (low, high) with low <= high, "),
         ({"num_traps": -1}, "Option `num_traps`: expected a whole number >= 0, got -1."),
         ({"tasks": [(1, 2)]}, "Option `tasks`: expected a list of triples (food, monsters, traps)"),
+        ({"tasks": "sen"}, "Option `tasks`"),
         ({"tasks": []}, "Option `tasks`: expected a list of triples (food, monsters, traps)"),
         ({"likelihood": "norml"}, "Option `likelihood`: unknown value 'norml'. Did you mean `nor"),
     ],
