@@ -31,7 +31,6 @@ def observation_space(schema: Schema, max_objects: Mapping[str, int]) -> spaces.
     >>> observation_space(Schema(Ball), {"Ball": 3})
     Dict('Ball': Dict('present': MultiBinary(3), 'x': Box(0.0, 1.0, (3,), float32)))
     """
-    largest = float(np.finfo(np.float32).max)
     classes: dict[str, spaces.Space[Any]] = {}
     for name in schema.classes:
         rows = max_objects[name]
@@ -42,7 +41,7 @@ def observation_space(schema: Schema, max_objects: Mapping[str, int]) -> spaces.
                 "observations. Rename the field."
             )
         inner: dict[str, spaces.Space[Any]] = {
-            f: _space(field, rows, largest) for f, field in fields.items()
+            f: _space(field, rows) for f, field in fields.items()
         }
         inner[PRESENT] = spaces.MultiBinary(rows)
         classes[name] = spaces.Dict(inner)
@@ -61,9 +60,7 @@ def action_space(schema: Schema, max_objects: Mapping[str, int]) -> spaces.Dict[
     """
     return spaces.Dict(
         {
-            name: spaces.Dict(
-                {f: _space(field, max_objects[name], np.inf) for f, field in fields.items()}
-            )
+            name: spaces.Dict({f: _space(field, max_objects[name]) for f, field in fields.items()})
             for name, fields in _acting(schema).items()
         }
     )
@@ -149,7 +146,7 @@ def _acting(schema: Schema) -> dict[str, dict[str, Field]]:
     return acting
 
 
-def _space(field: Field, rows: int, open_end: float) -> spaces.Space[Any]:
+def _space(field: Field, rows: int) -> spaces.Space[Any]:
     """The space of one field of all objects of a class.
 
     An open end is infinite in actions: Gymnasium then samples N(0, 1), as Block's random
@@ -159,12 +156,14 @@ def _space(field: Field, rows: int, open_end: float) -> spaces.Space[Any]:
     shape = (rows, *field.shape)
     if isinstance(field, Categorical) or field.kind == "boolean":
         return spaces.MultiDiscrete(np.full(shape, field.num_values, dtype=np.int64))
-    # Absent objects hold 0, which therefore has to lie in the space.
+    low, high = field.low, field.high
+    if not field.action:  # absent objects are seen as 0, which therefore has to lie in the space
+        low, high = (None if low is None else min(low, 0)), (None if high is None else max(high, 0))
     if field.dtype is np.float32:
-        low = -open_end if field.low is None else min(field.low, 0.0)
-        high = open_end if field.high is None else max(field.high, 0.0)
-        return spaces.Box(np.float32(low), np.float32(high), shape, np.float32)
+        end = np.inf if field.action else float(np.finfo(np.float32).max)
+        lowest, highest = (-end if low is None else low), (end if high is None else high)
+        return spaces.Box(np.float32(lowest), np.float32(highest), shape, np.float32)
     info = np.iinfo(np.int64)
-    lowest = int(info.min) if field.low is None else min(int(field.low), 0)
-    highest = int(info.max) - 1 if field.high is None else max(int(field.high), 0)
+    lowest = int(info.min if low is None else low)
+    highest = int(info.max - 1 if high is None else high)
     return spaces.Box(lowest, highest, shape, np.int64)
