@@ -136,4 +136,4 @@ def _decode(field: Field, numbers: np.ndarray) -> np.ndarray:
     if field.dtype is not np.float32:
         numbers = np.round(numbers)
     # A float32 may be rounded to beyond an end.
-    return np.clip(numbers.astype(field.dtype), field.low, field.high)
+    return field.clip(numbers.astype(field.dtype))

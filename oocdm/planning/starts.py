@@ -109,7 +109,7 @@ class Starts:
                 continue
             scale = self._scales.fields[c, f]
             mean, sd = (t.numpy().reshape(field.shape) for t in (scale.value_mean, scale.value_sd))
-            numbers = np.clip(mean + sd * rng.standard_normal(shape), field.low, field.high)
+            numbers = field.clip(mean + sd * rng.standard_normal(shape))
             whole = field.dtype is not np.float32
             drawn[f] = (np.round(numbers) if whole else numbers).astype(field.dtype)
         return drawn

@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium import spaces
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.spaces import Action, Observation, action_space, observation_space
+from oocdm.data.spaces import Action, Observation, action_space, observation_space, read_action
 from oocdm.inference import Fitted
 from oocdm.planning.starts import Start
 from oocdm.planning.worlds import LearnedWorlds
@@ -103,7 +103,9 @@ class WorldEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """One step of the world."""
-        batch = {c: {f: [v] for f, v in fields.items()} for c, fields in action.items()}
+        present = {c: rows[0] for c, rows in self._worlds.present.items()}
+        chosen = read_action(self.schema, action, present)
+        batch = {c: {f: v[None] for f, v in fields.items()} for c, fields in chosen.items()}
         outcomes = self._worlds.step(batch)
         reward, terminated = float(outcomes.reward[0]), bool(outcomes.terminated[0])
         return self._worlds.observe_one(0), reward, terminated, bool(outcomes.truncated[0]), {}

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.spaces import Action, Observation, action_space, observation_space
+from oocdm.data.spaces import Action, Observation, action_space, observation_space, read_action
 from oocdm.errors import PlanError
 from oocdm.inference import Fitted
 from oocdm.planning.starts import Start
@@ -155,7 +155,8 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
                 'reset(options={"reset_mask": terminated | truncated}).'
             )
         anew = self._ended
-        outcomes = self.worlds.step(actions, ~anew)
+        chosen = read_action(self.schema, actions, self.worlds.present)
+        outcomes = self.worlds.step(chosen, ~anew)
         self.worlds.restart(anew)
         reward = np.where(anew, 0.0, outcomes.reward)
         terminated, truncated = outcomes.terminated & ~anew, outcomes.truncated & ~anew

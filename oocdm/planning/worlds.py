@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.spaces import Action, Observation, observation_of, read_action
+from oocdm.data.spaces import Observation, observation_of
 from oocdm.data.values import read_value
-from oocdm.data.world import WorldState
+from oocdm.data.world import Arrays, WorldState
 from oocdm.errors import PlanError
 from oocdm.inference import Fitted
 from oocdm.planning.actions import with_actions
@@ -115,6 +115,11 @@ class LearnedWorlds:
             raise PlanError("This environment has no state yet. Call reset() first.")
         return self._state
 
+    @property
+    def present(self) -> dict[str, np.ndarray]:
+        """Which rows are objects, (world, object) booleans a class."""
+        return {c: present.cpu().numpy() for c, present in self.state.present.items()}
+
     def begin(self, rngs: Sequence[np.random.Generator]) -> None:
         """Start an episode in as many worlds as there are generators."""
         self._rngs = list(rngs)
@@ -155,22 +160,18 @@ class LearnedWorlds:
         """What is seen of one world, (object, ...) a field."""
         return observation_of(self.schema, to_world_state(self.state).select(world))
 
-    def step(self, action: Action, running: np.ndarray | None = None) -> Outcomes:
-        """One step of all worlds, with actions (world, object, ...) a field.
+    def step(self, actions: Arrays, running: np.ndarray | None = None) -> Outcomes:
+        """One step of all worlds, with checked actions (world, object, ...) a field.
 
         Outcomes of worlds that are not `running`, (world,) booleans, mean nothing.
         """
         state, num = self.state, len(self._rngs)
         is_running = np.ones(num, bool) if running is None else running
-        present = {c: p.cpu().numpy() for c, p in state.present.items()}
-        chosen = read_action(self.schema, action, present)
-        before = with_actions(
-            state,
-            {
-                c: {f: torch.from_numpy(v).to(self._device) for f, v in fields.items()}
-                for c, fields in chosen.items()
-            },
-        )
+        chosen = {
+            c: {f: torch.from_numpy(v).to(self._device) for f, v in fields.items()}
+            for c, fields in actions.items()
+        }
+        before = with_actions(state, chosen)
         after = self._holds.apply(self._simulator.step(before, self._draw_seed(is_running)))
         self._state = after
         self._num_steps += 1
