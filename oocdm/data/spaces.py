@@ -120,7 +120,7 @@ def _read_values(where: str, field: Field, given: Any, present: np.ndarray) -> n
         raise DataError(f"{where}: expected shape {expected}, got {values.shape}.")
     is_there = present.reshape(*present.shape, *(1 for _ in field.shape))
     values = np.where(is_there, values, field.dtype(0))
-    if not np.isfinite(values).all() or field.out_of_domain(values).any():
+    if not np.isfinite(values).all() or field.out_of_domain(values[present]).any():
         raise DataError(
             f"{where}: expected values within [{field.low}, {field.high}], got {values.tolist()}."
         )

@@ -19,9 +19,11 @@ class FlatSpaces:
     """Flat views of the observations and actions of worlds with so many rows a class.
 
     An observation is one vector: bounded numbers scaled to [-1, 1], open ones as they are, a
-    one-hot code for each choice, and who is present. If all actions are choices, an action is a
-    `MultiDiscrete`, or a `Discrete` if there is only one; otherwise it is a `Box` with bounded
-    numbers scaled to [-1, 1] and, for each choice, a score a value, of which the highest counts.
+    one-hot code for each choice, and who is present; absent objects are 0 throughout.
+
+    If all actions are choices, an action is a `MultiDiscrete`, or a `Discrete` if there is only
+    one. Otherwise it is a `Box` with bounded numbers scaled to [-1, 1] and, for each choice, a
+    score a value, of which the highest counts.
 
     >>> from oocdm.schema import Boolean, ObjectClass, Real
     >>> class Ball(ObjectClass):
@@ -49,7 +51,8 @@ class FlatSpaces:
             present = observation[c][PRESENT]
             for f, field in self.schema.fields(c).items():
                 if not field.action:
-                    parts.append(_encode(field, observation[c][f]).reshape(len(present), -1))
+                    numbers = _encode(field, observation[c][f]).reshape(*present.shape, -1)
+                    parts.append((numbers * present[..., None]).reshape(len(present), -1))
             parts.append(present)
         return np.concatenate(parts, 1, dtype=np.float32)
 

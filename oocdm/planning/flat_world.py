@@ -6,6 +6,7 @@ from typing import Any, final
 
 import gymnasium
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
 
 from oocdm.data.spaces import Observation
 from oocdm.errors import PlanError
@@ -13,7 +14,7 @@ from oocdm.planning.flat_spaces import FlatSpaces
 
 
 @final
-class FlatWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
+class FlatWorld(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """One of oocdm's environments, true or learned, with flat observations and actions.
 
     Algorithms such as those of Stable-Baselines3 take no nested spaces; `FlatSpaces` tells what
@@ -29,7 +30,8 @@ class FlatWorld(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self)
+        gymnasium.Wrapper.__init__(self, env)
         schema = getattr(env.unwrapped, "schema", None)
         max_objects = getattr(env.unwrapped, "max_objects", None)
         if schema is None or max_objects is None:
