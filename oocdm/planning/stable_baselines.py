@@ -6,11 +6,18 @@ from typing import Any, final
 
 import gymnasium
 import numpy as np
-from stable_baselines3.common.vec_env import VecEnv
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
+from oocdm.errors import OocdmError
 from oocdm.planning.flat_spaces import FlatSpaces
 from oocdm.planning.world_vector_env import WorldVectorEnv
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
+except ImportError as error:
+    raise OocdmError(
+        f"Stable-Baselines3 is needed here ({error}). Install it by: pip install 'oocdm[rl]'"
+    ) from None
 
 
 @final

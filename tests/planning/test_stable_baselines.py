@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("stable_baselines3", reason='needs pip install "oocdm[rl]"')
-
 from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
-from oocdm import Task, WorldEnv, WorldVectorEnv
+from oocdm import OocdmError, Task, WorldEnv, WorldVectorEnv
 from oocdm.data.snapshot import Snapshot
 from oocdm.planning import FlatWorld
 from oocdm.planning.stable_baselines import StableBaselinesEnv
@@ -89,3 +88,10 @@ def test_interventions_reach_the_worlds() -> None:
     assert isinstance(state, Snapshot) and state["Mouse", "hunger"].tolist() == [[50.0]] * 3
     assert env.env_is_wrapped(FlatWorld) == [False] * 3
     env.close()
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "oocdm.planning.stable_baselines")
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
+    with pytest.raises(OocdmError, match=r"^Stable-Baselines3 is needed here .* 'oocdm\[rl\]'$"):
+        import_module("oocdm.planning.stable_baselines")
