@@ -20,7 +20,7 @@ from oocdm.inference import (
 )
 from oocdm.methods import Oocdm, Oofull, Schedule
 from oocdm.models.options import ModelOptions
-from oocdm.planning import CEM, ICEM, MPC, MPPI, run_episodes
+from oocdm.planning import CEM, ICEM, MPC, MPPI, WorldEnv, WorldVectorEnv, run_episodes
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
 from oocdm.training import FitResult, Progress, discover, discover_variables, fit, load, resume
@@ -66,6 +66,8 @@ __all__ = [
     "Task",
     "Transitions",
     "VariableGraph",
+    "WorldEnv",
+    "WorldVectorEnv",
     "check_assumptions",
     "collect",
     "counterfactual",

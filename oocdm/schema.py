@@ -100,6 +100,12 @@ class Field:
             bad |= values > self.high
         return bad
 
+    def clip(self, values: np.ndarray) -> np.ndarray:
+        """The entries, those beyond the lowest or highest value allowed brought there."""
+        if self.low is not None:
+            values = np.maximum(values, self.low)
+        return values if self.high is None else np.minimum(values, self.high)
+
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready description that `field_from_json` reads back."""
         return {"kind": self.kind, **asdict(self)}

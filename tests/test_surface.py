@@ -1,7 +1,6 @@
 """The surface that scripts rely on: every name exists, takes what it promises, and is documented.
 
-What DESIGN names for later (rollout, counterfactual, explain, MPC, CEM, WorldEnv) joins this list
-when it comes.
+What is planned for later joins this list when it comes.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ NAMES = {
     *("make", "list_envs"),
     *("fit", "resume", "load", "FitResult", "Progress", "Schedule"),
     *("Oocdm", "Oofull", "ModelOptions"),
+    *("WorldEnv", "WorldVectorEnv"),
     *("discover", "discover_variables", "evaluate", "Evaluation"),
     *("OocdmError", "SchemaError", "DataError", "GraphError", "ModelError", "PlanError"),
 }
@@ -87,6 +87,8 @@ def test_functions_have_typed_signatures(name: str) -> None:
         (oocdm.evaluate, ["result", "data"]),
         (oocdm.discover, ["result", "data", "threshold", "progress"]),
         (oocdm.discover_variables, ["result", "data", "threshold", "progress"]),
+        (oocdm.WorldEnv, ["result", "task", "counts"]),
+        (oocdm.WorldVectorEnv, ["result", "task", "counts", "num_envs"]),
         (oocdm.load, ["folder"]),
         (oocdm.resume, ["folder"]),
         (oocdm.load_dataset, ["folder"]),

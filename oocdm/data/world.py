@@ -29,8 +29,8 @@ class WorldState:
     values: Arrays
     present: Mapping[str, np.ndarray]
 
-    def select(self, worlds: np.ndarray) -> WorldState:
-        """The state of some of the worlds."""
+    def select(self, worlds: np.ndarray | int) -> WorldState:
+        """The state of some of the worlds; of a single one, without the axis of worlds."""
         return WorldState(
             {c: {f: v[worlds] for f, v in fields.items()} for c, fields in self.values.items()},
             {c: v[worlds] for c, v in self.present.items()},

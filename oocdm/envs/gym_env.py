@@ -9,17 +9,21 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from oocdm.data.spaces import (
+    Action,
+    Observation,
+    action_space,
+    observation_of,
+    observation_space,
+    read_action,
+)
 from oocdm.data.world import AbstractWorld, WorldState
-from oocdm.errors import DataError, OocdmError, SchemaError, suggest
+from oocdm.errors import DataError, OocdmError
 from oocdm.graph import ClassGraph
-from oocdm.schema import Categorical, Field, Schema
+from oocdm.schema import Schema
 from oocdm.task import Task
 
 Draw = Callable[[WorldState], np.ndarray]
-Observation = dict[str, dict[str, np.ndarray]]
-Action = Mapping[str, Mapping[str, Any]]
-
-PRESENT = "present"
 
 
 class WorldGym(gymnasium.Env[Any, Any]):
@@ -64,8 +68,8 @@ class WorldGym(gymnasium.Env[Any, Any]):
         self.metadata = {"render_modes": modes, "render_fps": 8}
         self.render_mode = render_mode
         self.world = world
-        self.observation_space = _observation_space(world)
-        self.action_space = _action_space(world)
+        self.observation_space = observation_space(world.schema, world.max_objects)
+        self.action_space = action_space(world.schema, world.max_objects)
         self._draw = draw
         self._first_seed = seed
         self._state: WorldState | None = None
@@ -105,7 +109,8 @@ class WorldGym(gymnasium.Env[Any, Any]):
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """One step of the world."""
         state = self._current()
-        actions = self._read_action(action, state)
+        chosen = read_action(self.schema, action, {c: p[0] for c, p in state.present.items()})
+        actions = {c: {f: v[None] for f, v in fields.items()} for c, fields in chosen.items()}
         self._state, reward, terminated = self.world.step(state, actions, self.np_random)
         self._num_steps += 1
         truncated = self._num_steps >= self.world.max_episode_steps
@@ -124,108 +129,4 @@ class WorldGym(gymnasium.Env[Any, Any]):
 
     def _observe(self) -> Observation:
         seen = self.world.observe(self._current(), self.np_random)
-        return {
-            name: {
-                # A copy, because worlds may share what does not change from step to step.
-                **{f: v[0].astype(self.schema.field(name, f).dtype) for f, v in fields.items()},
-                PRESENT: seen.present[name][0].astype(np.int8),
-            }
-            for name, fields in seen.values.items()
-        }
-
-    def _read_action(self, action: Action, state: WorldState) -> dict[str, dict[str, np.ndarray]]:
-        read: dict[str, dict[str, np.ndarray]] = {}
-        _check_names("classes", action, self.action_space.spaces)
-        for name, fields in _acting(self.world).items():
-            _check_names(f"fields of `{name}`", action[name], fields)
-            read[name] = {}
-            for field_name, field in fields.items():
-                values = np.asarray(action[name][field_name], dtype=field.dtype)
-                expected = (self.max_objects[name], *field.shape)
-                if values.shape != expected:
-                    raise DataError(
-                        f"Action `{name}.{field_name}`: expected shape {expected}, "
-                        f"got {values.shape}."
-                    )
-                present = state.present[name].reshape(1, -1, *(1 for _ in field.shape))
-                values = np.where(present, values, field.dtype(0))
-                if not np.isfinite(values).all() or field.out_of_domain(values).any():
-                    raise DataError(
-                        f"Action `{name}.{field_name}`: expected values within "
-                        f"[{field.low}, {field.high}], got {values[0].tolist()}."
-                    )
-                read[name][field_name] = values
-        return read
-
-
-def _check_names(what: str, given: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    for name in given:
-        if name not in expected:
-            raise DataError(f"Action: unknown {what}, `{name}`. {suggest(name, expected)}")
-    missing = [name for name in expected if name not in given]
-    if missing:
-        raise DataError(f"Action: missing {what}: {', '.join(missing)}.")
-
-
-# ---------------------------------------------------------------- spaces
-
-
-def _acting(world: AbstractWorld) -> dict[str, dict[str, Field]]:
-    """The action fields of each class that has any."""
-    acting = {}
-    for name in world.schema.classes:
-        fields = {f: field for f, field in world.schema.fields(name).items() if field.action}
-        if fields:
-            acting[name] = fields
-    return acting
-
-
-def _action_space(world: AbstractWorld) -> spaces.Dict[Any]:
-    return spaces.Dict(
-        {
-            name: spaces.Dict(
-                {f: _space(field, world.max_objects[name], np.inf) for f, field in fields.items()}
-            )
-            for name, fields in _acting(world).items()
-        }
-    )
-
-
-def _observation_space(world: AbstractWorld) -> spaces.Dict[Any]:
-    largest = float(np.finfo(np.float32).max)
-    classes: dict[str, spaces.Space[Any]] = {}
-    for name in world.schema.classes:
-        rows = world.max_objects[name]
-        fields = {f: v for f, v in world.schema.fields(name).items() if not v.action}
-        if PRESENT in fields:
-            raise SchemaError(
-                f"Field `{name}.{PRESENT}`: the name `{PRESENT}` is reserved for the mask of "
-                "observations. Rename the field."
-            )
-        inner: dict[str, spaces.Space[Any]] = {
-            f: _space(field, rows, largest) for f, field in fields.items()
-        }
-        inner[PRESENT] = spaces.MultiBinary(rows)
-        classes[name] = spaces.Dict(inner)
-    return spaces.Dict(classes)
-
-
-def _space(field: Field, rows: int, open_end: float) -> spaces.Space[Any]:
-    """The space of one field of all objects of a class.
-
-    An open end is infinite in actions: Gymnasium then samples N(0, 1), as Block's random
-    policy does. In observations it is the largest float, as good as infinite and without the
-    warning of Gymnasium's checker.
-    """
-    shape = (rows, *field.shape)
-    if isinstance(field, Categorical) or field.kind == "boolean":
-        return spaces.MultiDiscrete(np.full(shape, field.num_values, dtype=np.int64))
-    # Absent objects hold 0, which therefore has to lie in the space.
-    if field.dtype is np.float32:
-        low = -open_end if field.low is None else min(field.low, 0.0)
-        high = open_end if field.high is None else max(field.high, 0.0)
-        return spaces.Box(np.float32(low), np.float32(high), shape, np.float32)
-    info = np.iinfo(np.int64)
-    lowest = int(info.min) if field.low is None else min(int(field.low), 0)
-    highest = int(info.max) - 1 if field.high is None else max(int(field.high), 0)
-    return spaces.Box(lowest, highest, shape, np.int64)
+        return observation_of(self.schema, seen.select(0))

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot, Transitions
-from oocdm.errors import DataError, ModelError, suggest
+from oocdm.data.values import read_value
+from oocdm.errors import DataError, ModelError
 from oocdm.graph import Variable
 from oocdm.inference.dynamics import Dynamics
 from oocdm.inference.evaluate import Fitted
 from oocdm.models.prediction import Predictions
-from oocdm.schema import Categorical, Field
 
 CLOSE = 1e-4  # relative differences below it are rounding
 
@@ -173,28 +173,10 @@ def _set(before: Snapshot, settings: Mapping[Variable, Any]) -> Snapshot:
         if i >= before.present[c].shape[1] or not before.present[c][0, i]:
             raise ModelError(f"do: there is no {c}[{i}] at this step.")
         changed = values[c][f].clone()
-        changed[0, i] = _as_value(variable, field, value).to(changed.dtype)
+        read = read_value(f"do `{variable}`", field, value, ModelError)
+        changed[0, i] = torch.from_numpy(read).to(changed)
         values[c][f] = changed
     return Snapshot(before.schema, values, before.present, before.observed)
-
-
-def _as_value(variable: Variable, field: Field, value: Any) -> Tensor:
-    """A value as a tensor; one of the names of a categorical field as its number."""
-    names = field.names if isinstance(field, Categorical) else None
-    if isinstance(value, str):
-        if names is None or value not in names:
-            known = suggest(value, names) if names else "It has no names."
-            raise ModelError(f"do `{variable}`: unknown value {value!r}. {known}")
-        value = names.index(value)
-    tensor = torch.as_tensor(value)
-    if tuple(tensor.shape) != field.shape:
-        raise ModelError(
-            f"do `{variable}`: expected a value of shape {field.shape}, got {value!r}."
-        )
-    low, high = field.low, field.high
-    if (low is not None and (tensor < low).any()) or (high is not None and (tensor > high).any()):
-        raise ModelError(f"do `{variable}`: expected a value from {low} to {high}, got {value!r}.")
-    return tensor
 
 
 def _words(value: Any) -> str:

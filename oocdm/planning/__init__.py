@@ -3,6 +3,7 @@
 from oocdm.planning.agent import Agent, RandomAgent
 from oocdm.planning.cem import CEM
 from oocdm.planning.episodes import EpisodeResults, EpisodesProgress, Moment, run_episodes
+from oocdm.planning.flat_world import FlatWorld
 from oocdm.planning.icem import ICEM
 from oocdm.planning.learned import LearnedSimulator
 from oocdm.planning.mpc import MPC
@@ -10,6 +11,8 @@ from oocdm.planning.mppi import MPPI
 from oocdm.planning.planner import Plan, Planner
 from oocdm.planning.simulator import Simulator, WorldSimulator
 from oocdm.planning.warm import WarmStart
+from oocdm.planning.world_env import WorldEnv
+from oocdm.planning.world_vector_env import WorldVectorEnv
 
 __all__ = [
     "CEM",
@@ -19,6 +22,7 @@ __all__ = [
     "Agent",
     "EpisodeResults",
     "EpisodesProgress",
+    "FlatWorld",
     "LearnedSimulator",
     "Moment",
     "Plan",
@@ -26,6 +30,8 @@ __all__ = [
     "RandomAgent",
     "Simulator",
     "WarmStart",
+    "WorldEnv",
     "WorldSimulator",
+    "WorldVectorEnv",
     "run_episodes",
 ]

@@ -46,8 +46,8 @@ class LearnedSimulator:
         """The classes and fields of the world."""
         return self.dynamics.schema
 
-    def step(self, before: Snapshot, seed: int) -> Snapshot:
-        """One step of every row as the model believes it may go."""
+    def step(self, before: Snapshot, seed: int | None) -> Snapshot:
+        """One step of every row as the model believes it may go; without a seed, most likely."""
         after = self.dynamics.step(before, seed)
         if not self._reads_are_checked:
             self.task.check_reads(before, after)

@@ -8,6 +8,7 @@ from torch import Tensor
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
 from oocdm.planning.actions import ActionVariables, with_actions
+from oocdm.planning.outcomes import checked_end, checked_reward
 from oocdm.planning.simulator import Simulator
 
 
@@ -52,10 +53,10 @@ def discounted_returns(
     for t in range(horizon):
         before = with_actions(state, variables.decode(sequences[:, t]))
         state = _checked_state(simulator.step(before, seed + t), rows)
-        reward = _checked_reward(simulator.reward(before, state), is_running)
+        reward = checked_reward("Simulator", simulator.reward(before, state), is_running)
         total += discount**t * torch.where(is_running, reward.double(), 0.0)
         if stop_at_termination and t + 1 < horizon:
-            is_running = is_running & ~_checked_end(simulator.terminated(state), rows)
+            is_running = is_running & ~checked_end("Simulator", simulator.terminated(state), rows)
             if not is_running.any():
                 break
     return total.view(samples, rows // samples)
@@ -68,37 +69,3 @@ def _checked_state(after: Snapshot, rows: int) -> Snapshot:
             "has to return one next state for each row, in the same order."
         )
     return after
-
-
-def _checked_reward(reward: Tensor, is_running: Tensor) -> Tensor:
-    rows = len(is_running)
-    _check_shape("Simulator.reward", "numbers", reward, rows)
-    # What comes after an end does not count, whatever it is.
-    wrong = is_running & ~torch.isfinite(reward)
-    if wrong.any():
-        row = int(wrong.int().argmax())
-        raise PlanError(
-            f"Simulator.reward: expected finite numbers, got {float(reward[row])} in "
-            f"{int(wrong.sum())} of {rows} rows. Look at the states that the simulator predicts, "
-            "and at what the reward does with them."
-        )
-    return reward
-
-
-def _checked_end(ended: Tensor, rows: int) -> Tensor:
-    _check_shape("Simulator.terminated", "booleans", ended, rows)
-    if ended.dtype != torch.bool:
-        raise PlanError(
-            f"Simulator.terminated: expected booleans, got {ended.dtype}. Compare with something, "
-            "as in after['Mouse', 'health'][:, 0] < 0."
-        )
-    return ended
-
-
-def _check_shape(where: str, what: str, values: Tensor, rows: int) -> None:
-    got = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
-    if not isinstance(values, Tensor) or values.shape != (rows,):
-        raise PlanError(
-            f"{where}: expected a tensor of {what} of shape ({rows},), one a row, got {got}. "
-            "Reduce over the objects, as in after['Mouse', 'health'].sum(1)."
-        )

@@ -86,7 +86,11 @@ def test_noise_of_a_choice_gives_that_choice_back() -> None:
     [
         ({"Ant[9].push": 1.0}, "do: there is no Ant[9] at this step."),
         ({"Ant[0].place": 1.0}, "do `Ant[0].place`: expected a value of shape (2,), got 1.0."),
-        ({"Ant[0].level": 9}, "do `Ant[0].level`: expected a value from 2 to 5, got 9."),
+        (
+            {"Ant[0].level": 9},
+            "do `Ant[0].level`: expected a whole number from 2 to 5, got 9. The schema declares "
+            "what the field allows.",
+        ),
         (
             {"Ant[0].heading": "nord"},
             "do `Ant[0].heading`: unknown value 'nord'. Did you mean `north`? "

@@ -1,0 +1,68 @@
+"""How many objects of each class a learned world has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oocdm.errors import PlanError, suggest
+from oocdm.schema import Schema
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The lowest and highest number of objects of each class; an episode draws one between.
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> class Wall(ObjectClass):
+    ...     width = Real()
+    >>> counts = Counts.of(Schema(Ball, Wall), {"Ball": (2, 5), "Wall": 0})
+    >>> counts.max_objects
+    {'Ball': 5, 'Wall': 1}
+    >>> counts.draw(np.random.default_rng(0))
+    {'Ball': 5, 'Wall': 0}
+    """
+
+    ranges: Mapping[str, tuple[int, int]]
+
+    @staticmethod
+    def of(schema: Schema, counts: Mapping[str, int | tuple[int, int]]) -> Counts:
+        """Counts of every class of a schema, each one number or a range."""
+        for name in counts:
+            if name not in schema.classes:
+                raise PlanError(f"counts: unknown class `{name}`. {suggest(name, schema.classes)}")
+        missing = [name for name in schema.classes if name not in counts]
+        if missing:
+            raise PlanError(
+                f"counts: expected the number of objects of every class, got none of "
+                f"{', '.join(missing)}. Give 0 for a class that the world shall not have."
+            )
+        return Counts({name: _range(name, counts[name]) for name in schema.classes})
+
+    @property
+    def max_objects(self) -> dict[str, int]:
+        """The number of rows of each class: one empty row rather than none, as in true worlds."""
+        return {name: max(1, high) for name, (_, high) in self.ranges.items()}
+
+    def draw(self, rng: np.random.Generator) -> dict[str, int]:
+        """The numbers of one episode."""
+        return {
+            name: low if low == high else int(rng.integers(low, high + 1))
+            for name, (low, high) in self.ranges.items()
+        }
+
+
+def _range(name: str, given: Any) -> tuple[int, int]:
+    ends = tuple(given) if isinstance(given, tuple | list) else (given, given)
+    is_whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in ends)
+    if len(ends) != 2 or not is_whole or not 0 <= ends[0] <= ends[1]:
+        raise PlanError(
+            f"counts[{name!r}]: expected a whole number of at least 0 or a range (low, high) of "
+            f"such numbers, got {given!r}."
+        )
+    return int(ends[0]), int(ends[1])

@@ -1,0 +1,99 @@
+"""Learned worlds for Stable-Baselines3, which comes with `pip install "oocdm[rl]"`."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import gymnasium
+import numpy as np
+
+from oocdm.errors import OocdmError
+from oocdm.planning.flat_spaces import FlatSpaces
+from oocdm.planning.world_vector_env import WorldVectorEnv
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
+except ImportError as error:
+    raise OocdmError(
+        f"Stable-Baselines3 is needed here ({error}). Install it by: pip install 'oocdm[rl]'"
+    ) from None
+
+
+@final
+class StableBaselinesEnv(VecEnv):
+    """The worlds of a `WorldVectorEnv` with flat spaces, as Stable-Baselines3 trains in them.
+
+    A world starts anew in the step in which its episode ends, as Stable-Baselines3 expects,
+    whatever the vector's own mode. A policy that was trained here acts in a `FlatWorld` of the
+    true environment.
+
+    >>> import oocdm
+    >>> from stable_baselines3 import PPO
+    >>> env = oocdm.make("mouse")
+    >>> data = oocdm.collect(env, steps=300, seed=0)
+    >>> quick = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
+    >>> result = oocdm.fit(data, graph=env.true_graph, schedule=quick)
+    >>> worlds = oocdm.WorldVectorEnv(result, env.task, env.max_objects, num_envs=4, start=data)
+    >>> policy = PPO("MlpPolicy", StableBaselinesEnv(worlds), n_steps=8, batch_size=32, seed=0)
+    >>> policy.learn(32).num_timesteps
+    32
+    """
+
+    def __init__(self, env: WorldVectorEnv) -> None:
+        self.env = env
+        self._flat = FlatSpaces(env.schema, env.max_objects)
+        self._actions = np.zeros(0)
+        super().__init__(env.num_envs, self._flat.observation_space, self._flat.action_space)
+
+    def reset(self) -> np.ndarray:
+        """Start an episode in every world."""
+        given = any(seed is not None for seed in self._seeds)
+        observation, _ = self.env.reset(seed=self._seeds if given else None)
+        self._reset_seeds()
+        return self._flat.observe(observation)
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Remember the actions of the next step."""
+        self._actions = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """One step of every world."""
+        worlds = self.env.worlds
+        outcomes = worlds.step(self._flat.read(self._actions))
+        seen = self._flat.observe(worlds.observe())
+        infos: list[dict[str, Any]] = [
+            {"TimeLimit.truncated": bool(cut)} for cut in outcomes.truncated & ~outcomes.terminated
+        ]
+        for world in np.flatnonzero(outcomes.ended):
+            infos[world]["terminal_observation"] = seen[world]
+        if outcomes.ended.any():
+            worlds.restart(outcomes.ended)
+            seen = self._flat.observe(worlds.observe())
+        return seen, outcomes.reward.astype(np.float32), outcomes.ended, infos
+
+    def close(self) -> None:
+        """Nothing has to be closed."""
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute of the vector environment, once a world."""
+        return [getattr(self.env, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Set an attribute of the vector environment, which all worlds share."""
+        setattr(self.env, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **kwargs: Any
+    ) -> list[Any]:
+        """Call a method of the vector environment, for all worlds at once."""
+        answer = getattr(self.env, method_name)(*method_args, **kwargs)
+        return [answer for _ in self._get_indices(indices)]
+
+    def env_is_wrapped(
+        self,
+        wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
+        indices: VecEnvIndices = None,
+    ) -> list[bool]:
+        """No world has a wrapper of its own."""
+        return [False for _ in self._get_indices(indices)]
