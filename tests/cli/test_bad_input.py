@@ -259,7 +259,7 @@ def test_bad_option_of_bench(error: Error) -> None:
     said = error("bench", "paper", "--env", "blok5")
     assert "Unknown experiment `blok5`. Did you mean `block5`?" in said
     assert "expected --env or --table" in error("bench", "paper")
-    assert "Option --table: expected graphs, got 'graph'." in error(
+    assert "Option --table: expected graphs, returns or unseen, got 'graph'." in error(
         "bench", "paper", "--table", "graph"
     )
     said = error("bench", "paper", "--env", "block5", "--seeds", "a-b")

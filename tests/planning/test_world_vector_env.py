@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from oocdm import PlanError, WorldEnv, WorldVectorEnv
-from oocdm.models.fast import FastModel
+from oocdm.inference import Dynamics
 from tests.planning.learned_toys import COUNTS, DATA, RESULT, TASK, pushes
 
 NUM = 4
@@ -86,13 +86,13 @@ def test_a_vector_of_one_world_is_that_world_also_by_chance() -> None:
 
 def test_a_step_is_one_call_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = []
-    inputs = FastModel.inputs
+    step = Dynamics.step
 
-    def counted(self: FastModel, before: Any) -> Any:
+    def counted(self: Dynamics, before: Any, seed: int | None = None) -> Any:
         rows.append(before.batch_size)
-        return inputs(self, before)
+        return step(self, before, seed)
 
-    monkeypatch.setattr(FastModel, "inputs", counted)
+    monkeypatch.setattr(Dynamics, "step", counted)
     env = ants(32)
     env.reset()
     env.step(pushes(np.random.default_rng(0), 32, 3))
