@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from oocdm.report.calibration import AUTOMATIC
 from oocdm.training.run import write_atomically
@@ -44,7 +45,8 @@ def draw_samples(rows: Sequence[Mapping[str, Any]]) -> Figure:
         axes.set_xticks([], minor=True)
         axes.set_xlabel("transitions", fontsize=8)
         axes.set_title(f"{env}: wrong class edges", fontsize=9)
-        axes.set_ylim(bottom=-0.2)
+        axes.set_ylim(-0.2, max(4.0, axes.get_ylim()[1]))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=7)
     panels[0].legend(fontsize=7, frameon=False)
