@@ -1,6 +1,7 @@
 """Train a policy in the learned world alone, then let it act in the true one.
 
-Needs `pip install "oocdm[rl]"`. It takes seconds and learns little; with --long, minutes.
+The logs have four objects of each kind, the world of the policy has one: what was learned holds
+for any number. Needs `pip install "oocdm[rl]"`. Takes seconds and learns little; --long, minutes.
 """
 
 import sys
@@ -14,26 +15,28 @@ from oocdm.planning import FlatWorld
 from oocdm.planning.stable_baselines import StableBaselinesEnv
 
 is_long = "--long" in sys.argv
-env = oocdm.make("mouse", variant="released")
-data = oocdm.collect(env, steps=20_000 if is_long else 500, seed=0)
+logged = oocdm.make("mouse", variant="released")
+data = oocdm.collect(logged, steps=20_000 if is_long else 500, seed=0)
 schedule = oocdm.Schedule(
     iterations=1,
     steps_per_iteration=300 if is_long else 5,
-    polish_steps=900 if is_long else 5,
+    polish_steps=600 if is_long else 5,
 )
-result = oocdm.fit(data, graph=env.true_graph, seed=0, schedule=schedule)
+result = oocdm.fit(data, graph=logged.true_graph, seed=0, schedule=schedule)
 print(f"Learned a world from {data}")
 
-worlds = oocdm.WorldVectorEnv(
-    result, env.task, counts=env.max_objects, num_envs=64, start=data, seed=0
-)
-policy = PPO("MlpPolicy", StableBaselinesEnv(worlds), n_steps=16, batch_size=256, seed=0)
-policy.learn(300_000 if is_long else 1_000)
+counts = {"Mouse": 1, "Food": 1, "Monster": 1, "Trap": 1}
+worlds = oocdm.WorldVectorEnv(result, logged.task, counts, num_envs=256, start=data, seed=0)
+options = {"n_steps": 16, "batch_size": 512, "learning_rate": 1e-3, "gamma": 0.95, "ent_coef": 0.01}
+policy = PPO("MlpPolicy", StableBaselinesEnv(worlds), seed=0, **options)
+policy.learn(200_000 if is_long else 4_000)
+
+true = FlatWorld(oocdm.make("mouse", variant="released", num_food=1, num_monsters=1, num_traps=1))
 
 
 def mean_return(choose: Callable[[Any], Any], episodes: int) -> float:
     """What a policy earns in the true world; every policy starts in the same states."""
-    true, total = FlatWorld(env), 0.0
+    total = 0.0
     for seed in range(episodes):
         (seen, _), over = true.reset(seed=seed), False
         while not over:
@@ -43,8 +46,7 @@ def mean_return(choose: Callable[[Any], Any], episodes: int) -> float:
 
 
 episodes = 200 if is_long else 3
-random = FlatWorld(env).action_space
-random.seed(0)
+true.action_space.seed(0)
 print("In the true world, mean return of an episode")
-print(f"  random actions: {mean_return(lambda seen: random.sample(), episodes):6.2f}")
+print(f"  random actions: {mean_return(lambda seen: true.action_space.sample(), episodes):6.2f}")
 print(f"  trained policy: {mean_return(lambda seen: policy.predict(seen)[0], episodes):6.2f}")

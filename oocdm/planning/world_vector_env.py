@@ -73,8 +73,7 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             self.single_observation_space, self.num_envs
         )
         self.action_space: spaces.Space[Any] = batch_space(self.single_action_space, self.num_envs)
-        self._first_seed = seed
-        self._rngs: list[np.random.Generator] = []
+        self._rngs = [seeding.np_random(each)[0] for each in self._seeds(seed)]
         self._ended = np.zeros(self.num_envs, bool)
 
     @property
@@ -107,34 +106,30 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
 
         `seed` is that of the first world, the next ones follow; or a list with one a world.
         """
-        if seed is None:
-            seed, self._first_seed = self._first_seed, None
-        self._seed(seed)
-        mask = (options or {}).get("reset_mask")
-        if mask is None:
+        given = (options or {}).get("reset_mask")
+        mask = np.ones(self.num_envs, bool) if given is None else self._checked_mask(given)
+        for world, each in enumerate(self._seeds(seed)):
+            if each is not None and mask[world]:
+                self._rngs[world] = seeding.np_random(each)[0]
+        if given is None:
             self.worlds.begin(self._rngs)
-            self._ended[:] = False
         else:
-            self.worlds.restart(self._checked_mask(mask))
-            self._ended &= ~mask
+            self.worlds.restart(mask, self._rngs)
+        self._ended &= ~mask
         return self.worlds.observe(), {}
 
-    def _seed(self, seed: int | Sequence[int | None] | None) -> None:
-        num = self.num_envs
-        if seed is None and self._rngs:
-            return
-        seeds = [None] * num if seed is None else seed
-        seeds = [seeds + i for i in range(num)] if isinstance(seeds, int) else list(seeds)
-        if len(seeds) != num:
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        """One seed a world, None where nothing is said."""
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + world for world in range(self.num_envs)]
+        if len(seed) != self.num_envs:
             raise PlanError(
-                f"reset: seed: expected one number, or {num} of them, one a world, got "
-                f"{len(seeds)}."
+                f"reset: seed: expected one number, or {self.num_envs} of them, one a world, got "
+                f"{len(seed)}."
             )
-        kept: Sequence[np.random.Generator | None] = self._rngs or [None] * num
-        self._rngs = [
-            rng if s is None and rng is not None else seeding.np_random(s)[0]
-            for s, rng in zip(seeds, kept, strict=True)
-        ]
+        return seed
 
     def _checked_mask(self, mask: Any) -> np.ndarray:
         if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.shape != (self.num_envs,):

@@ -127,8 +127,14 @@ class LearnedWorlds:
         self._holds = Holds()
         self._state = self._new_states(range(len(rngs)))
 
-    def restart(self, worlds: np.ndarray) -> None:
-        """Start new episodes in some worlds, (world,) booleans; nothing is held in them then."""
+    def restart(
+        self, worlds: np.ndarray, rngs: Sequence[np.random.Generator] | None = None
+    ) -> None:
+        """Start new episodes in some worlds, (world,) booleans; nothing is held in them then.
+
+        The generators of all worlds stay the same unless others are given.
+        """
+        self._rngs = self._rngs if rngs is None else list(rngs)
         rows = np.flatnonzero(worlds)
         if len(rows) == 0:
             return
