@@ -17,13 +17,13 @@ from oocdm.data import Dataset, Snapshot, collect
 from oocdm.discovery import part_gains
 from oocdm.envs import make
 from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
 from oocdm.models.network import AbstractWorldModel, SnapshotPredictor
 from oocdm.models.options import ModelOptions
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.models.reference import ReferenceModel
-from oocdm.training.allocator import keep_freed_memory
 from oocdm.training.run import write_json
 
 BATCH = 512

@@ -13,6 +13,7 @@ from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
 from oocdm.inference.evaluate import Fitted
 from oocdm.inference.unmoved import UnmovedFields
+from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.prediction import FieldDistribution, FieldPredictions, Predictions
 from oocdm.schema import Schema
 
@@ -41,6 +42,7 @@ class Dynamics:
     def __init__(
         self, result: Fitted, reads: Iterable[str] | None = None, horizon: int | None = None
     ) -> None:
+        keep_freed_memory()
         model, graph = result.model, result.graph
         self.schema = model.schema
         self._fields = [

@@ -15,7 +15,7 @@ from oocdm.models.composed import LEAK, ComposedPredictor
 from oocdm.models.features import Inputs
 from oocdm.models.network import AbstractWorldModel, Predictor, SnapshotPredictor, Structures
 from oocdm.models.prediction import Predictions
-from oocdm.models.slim import SlimTargets, can_be_slim
+from oocdm.models.targets import SlimTargets, can_be_slim
 from oocdm.models.toggled import ToggledPredictor
 from oocdm.models.wiring import Wiring
 

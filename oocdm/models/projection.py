@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from oocdm.models.network import AbstractWorldModel
-from oocdm.models.view import MOST_CODES, View, encode, num_codes
+from oocdm.models.view import MOST_CODES, View, all_values, encode, num_codes
 
 
 class Projection:
@@ -54,11 +52,10 @@ class Projection:
         total: Tensor | None = None
         for fields, table in self.tables:
             rows = table.index_select(0, self._index(view, fields))
-            total = rows if total is None else total + rows
+            total = rows if total is None else total.add_(rows)
         for f, weight in self.encoded:
-            total = torch.addmm(
-                self.bias if total is None else total, view.encoded(self.c, f), weight
-            )
+            x = view.encoded(self.c, f)
+            total = torch.addmm(self.bias, x, weight) if total is None else total.addmm_(x, weight)
         if total is None:
             batch, objects = view.now.present[self.c].shape
             return self.bias.repeat(batch * objects, 1)
@@ -86,12 +83,7 @@ class Projection:
     def _add_table(self, model: AbstractWorldModel, fields: list[str], weight: Tensor) -> None:
         tables = []
         for f in fields:
-            field = self._schema_fields[f]
-            low, n = int(field.low or 0), field.num_values or 1
-            values = torch.tensor(
-                list(itertools.product(range(low, low + n), repeat=field.size)),
-                device=model.device,
-            ).reshape(-1, 1, *field.shape)
+            values = all_values(self._schema_fields[f]).unsqueeze(1).to(model.device)
             rows = encode(model, self.c, f, values, model.dtype)
             tables.append(rows @ weight[self._channels(model, f)])
         table = tables[0]

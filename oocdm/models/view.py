@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -29,6 +31,18 @@ def num_codes(field: Field) -> int | None:
         return None
     count = (field.num_values or 1) ** field.size
     return count if count <= MOST_CODES else None
+
+
+def all_values(field: Field) -> Tensor:
+    """All values of a field that has few, in the order of their codes: (value, *shape).
+
+    >>> from oocdm.schema import Integer
+    >>> all_values(Integer(2, 4)).tolist()
+    [2, 3, 4]
+    """
+    low, n = int(field.low or 0), field.num_values or 1
+    rows = list(itertools.product(range(low, low + n), repeat=field.size))
+    return torch.tensor(rows).reshape(-1, *field.shape)
 
 
 class View:

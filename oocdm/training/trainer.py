@@ -18,9 +18,9 @@ from oocdm.discovery import Discovery, Priors, StructureParts
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, EdgeIndex, Evidence
 from oocdm.methods.method import AbstractMethod, Standing, Term
+from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.features import Featuriser, Inputs
 from oocdm.models.prepared import Prepared, mean_scores
-from oocdm.training.allocator import keep_freed_memory
 from oocdm.training.calibration import calibrate_sigma
 from oocdm.training.optimiser import make_optimiser
 

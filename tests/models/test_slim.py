@@ -8,12 +8,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oocdm
 from oocdm.data.snapshot import Snapshot
+from oocdm.envs.mouse import MouseWorld
 from oocdm.models.fast import FastModel
+from oocdm.models.features import Featuriser
 from oocdm.models.options import ModelOptions
 from oocdm.models.prediction import FieldDistribution, NormalField
 from oocdm.models.reference import ReferenceModel
-from oocdm.models.slim import SlimTargets, can_be_slim
+from oocdm.models.slim import SlimTarget
+from oocdm.models.tabled import TabledTarget
+from oocdm.models.targets import SlimTargets, can_be_slim
+from oocdm.models.view import View
+from oocdm.models.wiring import Wiring
 from tests.models.strategies import (
     SMALL,
     Case,
@@ -106,3 +113,22 @@ def test_only_networks_of_its_kind_are_made_slim(chosen: ModelOptions) -> None:
     assert can_be_slim(ModelOptions()) and not can_be_slim(ModelOptions.preset("paper"))
     is_plain = chosen.aggregators == ("sum",) and chosen.clamp_means and chosen.skip_unrelated
     assert can_be_slim(chosen) == is_plain
+
+
+def test_parents_of_few_values_are_looked_up() -> None:
+    """The duration of a trap depends on its own duration and place and on that of the mouse."""
+    data = oocdm.collect(oocdm.make("mouse", num_traps=(1, 3)), steps=50, seed=0)
+    torch.manual_seed(0)
+    model = FastModel(data.schema, ModelOptions(), Featuriser.measure(data.transitions())).double()
+    graph = MouseWorld().true_graph
+    before = data.transitions().before
+    wiring = Wiring(model, model.structures(graph))
+    view = View(model, torch.float64, before)
+    for c, v, is_tabled in (("Trap", "duration", True), ("Mouse", "health", False)):
+        slim = SlimTarget(model, wiring, c, v)
+        tabled = TabledTarget(model, slim)
+        with torch.no_grad():
+            (found, _), (expected, _) = tabled(view), slim(view)
+        here = before.present[c]
+        torch.testing.assert_close(found[here], expected[here], rtol=1e-12, atol=1e-12)
+        assert (tabled._table is not None) == is_tabled

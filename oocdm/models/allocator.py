@@ -1,4 +1,4 @@
-"""Keep freed memory in the process: training makes and drops the same large buffers each step."""
+"""Keep freed memory in the process: steps make and drop the same large buffers again and again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def keep_freed_memory() -> bool:
     """Tell glibc not to return buffers to the system between steps; whether it listened.
 
     By default every large buffer is mapped anew and its pages are cleared on first touch,
-    which costs about a third of a training step on a CPU. Elsewhere than on Linux with glibc
+    which costs about a third of a step of training on a CPU. Elsewhere than on Linux with glibc
     this does nothing.
 
     >>> keep_freed_memory() in (True, False)

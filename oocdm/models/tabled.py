@@ -1,0 +1,89 @@
+"""Targets whose parents have few values: predicted beforehand, for all of them."""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+import torch
+from torch import Tensor
+
+from oocdm.data.snapshot import Snapshot
+from oocdm.models.network import AbstractWorldModel
+from oocdm.models.slim import SlimTarget
+from oocdm.models.view import View, all_values, num_codes
+
+MOST_ROWS = 1 << 16  # larger tables cost more than they save
+
+Outputs = tuple[Tensor, Tensor | None]
+
+
+@final
+class TabledTarget:
+    """A slim target that looks its answer up where it can.
+
+    That is where all parents are fields of few values and every class that is heard has one
+    object: then a prediction is one row of a table, made when it is first needed.
+    """
+
+    def __init__(self, model: AbstractWorldModel, target: SlimTarget) -> None:
+        self.field = target.field
+        self._model, self._target = model, target
+        fields = model.schema.fields
+        own = [(target.c, f, fields(target.c)[f]) for f in target.own]
+        heard = [(k, f, fields(k)[f]) for k, names in target.others.items() for f in names]
+        self._parents = own + heard
+        counts = [num_codes(field) for _, _, field in self._parents]
+        size = math.prod(count or MOST_ROWS + 1 for count in counts)
+        self._is_small = size <= MOST_ROWS and target.c not in target.others
+        self._table: Outputs | None = None
+
+    def __call__(self, view: View) -> Outputs:
+        """As the target itself."""
+        if not (self._is_small and self._hears_one_each(view)):
+            return self._target(view)
+        if self._table is None:
+            self._table = self._make(view.dtype)
+        batch, objects = view.now.present[self._target.c].shape
+        index = torch.zeros((), dtype=torch.long, device=view.now.present[self._target.c].device)
+        for c, f, field in self._parents:
+            code = view.code(c, f).view(batch, -1)
+            index = index * (num_codes(field) or 1) + code
+        flat = index.expand(batch, objects).flatten()
+        first, second = self._table
+        return (
+            first.index_select(0, flat).unflatten(0, (batch, objects)),
+            None if second is None else second.index_select(0, flat).unflatten(0, (batch, objects)),
+        )
+
+    def _hears_one_each(self, view: View) -> bool:
+        return all(
+            view.now.present[k].shape[1] == 1 and view.absent(k) is None
+            for k in self._target.others
+        )
+
+    def _make(self, dtype: torch.dtype) -> Outputs:
+        """The outputs for all combinations of the parents' values, one world each."""
+        device = self._model.device
+        each = [all_values(field).to(device) for _, _, field in self._parents]
+        size = math.prod(len(values) for values in each)
+        schema, target = self._model.schema, self._target
+        # What is not a parent is never looked at, but has to be there.
+        values = {
+            c: {
+                f: torch.zeros(size, 1, *field.shape, device=device)
+                for f, field in schema.fields(c).items()
+            }
+            for c in (target.c, *target.others)
+        }
+        before, after = 1, size
+        for (c, f, field), known in zip(self._parents, each, strict=True):
+            after //= len(known)
+            column = known.repeat_interleave(after, 0).repeat(before, *[1] * len(field.shape))
+            values[c][f] = column.unsqueeze(1)
+            before *= len(known)
+        present = {c: torch.ones(size, 1, dtype=torch.bool, device=device) for c in values}
+        observed = {c: dict.fromkeys(fields, present[c]) for c, fields in values.items()}
+        states = Snapshot(schema, values, present, observed)
+        first, second = target(View(self._model, dtype, states))
+        return first.squeeze(1).contiguous(), None if second is None else second[:, 0].contiguous()
