@@ -1,7 +1,7 @@
 """Train a policy in the learned world alone, then let it act in the true one.
 
-The logs have four objects of each kind, the world of the policy has one: what was learned holds
-for any number. Needs `pip install "oocdm[rl]"`. Takes seconds and learns little; --long, minutes.
+The logs come from worlds with various numbers of objects; the policy learns for one of each kind.
+Needs `pip install "oocdm[rl]"`. It takes seconds and learns little; with --long, minutes.
 """
 
 import sys
@@ -15,12 +15,14 @@ from oocdm.planning import FlatWorld
 from oocdm.planning.stable_baselines import StableBaselinesEnv
 
 is_long = "--long" in sys.argv
-logged = oocdm.make("mouse", variant="released")
+logged = oocdm.make(
+    "mouse", variant="released", num_food=(1, 4), num_monsters=(0, 2), num_traps=(0, 2)
+)
 data = oocdm.collect(logged, steps=20_000 if is_long else 500, seed=0)
 schedule = oocdm.Schedule(
     iterations=1,
     steps_per_iteration=300 if is_long else 5,
-    polish_steps=600 if is_long else 5,
+    polish_steps=800 if is_long else 5,
 )
 result = oocdm.fit(data, graph=logged.true_graph, seed=0, schedule=schedule)
 print(f"Learned a world from {data}")
@@ -29,7 +31,7 @@ counts = {"Mouse": 1, "Food": 1, "Monster": 1, "Trap": 1}
 worlds = oocdm.WorldVectorEnv(result, logged.task, counts, num_envs=256, start=data, seed=0)
 options = {"n_steps": 16, "batch_size": 512, "learning_rate": 1e-3, "gamma": 0.95, "ent_coef": 0.01}
 policy = PPO("MlpPolicy", StableBaselinesEnv(worlds), seed=0, **options)
-policy.learn(200_000 if is_long else 4_000)
+policy.learn(150_000 if is_long else 4_000)
 
 true = FlatWorld(oocdm.make("mouse", variant="released", num_food=1, num_monsters=1, num_traps=1))
 
