@@ -22,7 +22,7 @@ test: $(VENV)/.installed-dev ## Install into .venv with the development tools, t
 	@echo "== Types"
 	@$(BIN)/python -m mypy
 	@echo "== Tests, docstrings, README and docs, examples"
-	@$(BIN)/python -m pytest
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 	@echo "== All passed"
 
 clean: ## Remove .venv, caches and build output
