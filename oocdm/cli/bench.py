@@ -45,30 +45,14 @@ def paper(
 ) -> None:
     """Measure graph accuracy, AILL and returns as the paper's tables do."""
     from oocdm.bench.paper import run_graphs, run_paper
-    from oocdm.bench.returns import METHODS, SEEDS, run_returns, run_unseen
-    from oocdm.report.returns import RETURNS, UNSEEN, returns_cells, unseen_cells
-    from oocdm.report.terminal import cells_table, text_table
+    from oocdm.report.terminal import cells_table
 
     if table not in (None, "graphs", "returns", "unseen"):
         raise OocdmError(f"Option --table: expected graphs, returns or unseen, got {table!r}.")
     if (table is None) == (not env):
         raise OocdmError("bench paper: expected --env or --table, one of them.")
     if table in ("returns", "unseen"):
-        measure = run_returns if table == "returns" else run_unseen
-        header = RETURNS if table == "returns" else UNSEEN
-        cells = returns_cells if table == "returns" else unseen_cells
-        _measure(
-            lambda bar: measure(
-                output,
-                bar.show,
-                METHODS if method is None else method,
-                SEEDS if seeds is None else parse_seeds(seeds),
-                episodes,
-            ),
-            lambda answer: [text_table(header, [cells(cell) for cell in answer["cells"]])],
-            threads,
-            as_json,
-        )
+        _measure_acting(table, method, seeds, episodes, output, threads, as_json)
         return
 
     def run(bar: ProgressBar) -> dict[str, Any]:
@@ -86,6 +70,38 @@ def paper(
         )
 
     _measure(run, lambda answer: [cells_table(answer["cells"])], threads, as_json)
+
+
+def _measure_acting(
+    table: str,
+    methods: list[str] | None,
+    seeds: str | None,
+    episodes: int,
+    output: Path | None,
+    threads: int,
+    as_json: bool,
+) -> None:
+    """The tables of what agents earn."""
+    from oocdm.bench.returns import METHODS, SEEDS, run_returns, run_unseen
+    from oocdm.report.returns import RETURNS, UNSEEN, returns_cells, unseen_cells
+    from oocdm.report.terminal import text_table
+
+    measure, header, cells = {
+        "returns": (run_returns, RETURNS, returns_cells),
+        "unseen": (run_unseen, UNSEEN, unseen_cells),
+    }[table]
+    _measure(
+        lambda bar: measure(
+            output,
+            bar.show,
+            methods or METHODS,
+            SEEDS if seeds is None else parse_seeds(seeds),
+            episodes,
+        ),
+        lambda answer: [text_table(header, map(cells, answer["cells"]))],
+        threads,
+        as_json,
+    )
 
 
 def speed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -76,7 +75,6 @@ def plan(
         if render is not None and draw is not None:
             save_animation(render, _frames(moments, draw, bar), world.metadata["render_fps"])
     out.say(episodes_table(results))
-    learned = results.pop(LEARNED)
     if render is not None:
         out.say(f"\nThe first episode is drawn in {render}")
     out.finish(
@@ -84,12 +82,11 @@ def plan(
             "run": str(run),
             "env": env,
             "options": options.given(),
-            "planner": {"name": planning.planner, **dataclasses.asdict(planning.make())},
-            "warm_start": planning.warm_start,
+            **planning.to_json(),
             "seed": seed,
             "episodes": episodes,
             "max_steps": steps or world.world.max_episode_steps,
-            **learned.to_json(),
+            **results.pop(LEARNED).to_json(),
             "compared": {name: found.to_json() for name, found in results.items()},
             "picture": None if render is None else str(render),
             "seconds": time.perf_counter() - started,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,6 +46,13 @@ class PlannerOptions:
     def warm_start(self) -> bool:
         """Whether a plan starts from the one before."""
         return not self.paper
+
+    def to_json(self) -> dict[str, Any]:
+        """How it plans, as the answer of `--json` tells."""
+        return {
+            "planner": {"name": self.planner, **asdict(self.make())},
+            "warm_start": self.warm_start,
+        }
 
     def make(self) -> Planner:
         """The planner; raises a `PlanError` if the options do not go together."""

@@ -120,8 +120,12 @@ def _draw(
 ) -> Tensor:
     """A value of a field for each object, 0 for those that are absent."""
     drawn = prediction.mode() if generator is None else prediction.sample(generator)
-    drawn = drawn.reshape(now.shape).to(now.dtype)
-    return drawn.masked_fill(~present.view(*present.shape, *[1] * (now.ndim - 2)), 0)
+    return _without_absent(drawn.reshape(now.shape).to(now.dtype), present)
+
+
+def _without_absent(values: Tensor, present: Tensor) -> Tensor:
+    """Values with 0 for objects that are absent, as snapshots hold them."""
+    return values.masked_fill(~present.reshape(*present.shape, *[1] * (values.ndim - 2)), 0)
 
 
 def reaching(graph: ClassGraph, reads: Iterable[str], horizon: int | None = None) -> set[str]:
@@ -151,6 +155,8 @@ def reaching(graph: ClassGraph, reads: Iterable[str], horizon: int | None = None
 def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]]) -> Snapshot:
     """A state together with the actions taken in it, which must be complete.
 
+    What is said for absent objects becomes 0.
+
     >>> from oocdm.schema import ObjectClass, Real
     >>> class Ball(ObjectClass):
     ...     x = Real()
@@ -159,26 +165,22 @@ def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]]) -
     >>> with_actions(world, {"Ball": {"push": torch.ones(1, 2)}})["Ball", "push"]
     tensor([[1., 1.]])
     """
-    values: dict[str, dict[str, Tensor]] = {}
-    for c in state.schema.classes:
-        values[c] = {}
+    values = {c: dict(fields) for c, fields in state.values.items()}
+    observed = {c: dict(fields) for c, fields in state.observed.items()}
+    for c, present in state.present.items():
         for f, field in state.schema.fields(c).items():
             if not field.action:
-                values[c][f] = state.values[c][f]
                 continue
             value = actions.get(c, {}).get(f)
-            expected = (*state.present[c].shape, *field.shape)
+            expected = (*present.shape, *field.shape)
             if value is None or tuple(value.shape) != expected:
                 got = "none" if value is None else f"shape {tuple(value.shape)}"
                 raise ModelError(
                     f"Action `{c}.{f}`: expected values of shape {expected} "
                     f"(world, object, ...), got {got}."
                 )
-            values[c][f] = value
-    observed = {
-        c: {f: state.observed[c].get(f, known) for f, known in fields.items()}
-        for c, fields in _observed(values, state.present).items()
-    }
+            values[c][f] = _without_absent(value, present)
+            observed[c][f] = present
     return Snapshot(state.schema, values, state.present, observed)
 
 

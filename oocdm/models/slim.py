@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from oocdm.models.composed import LEAK
 from oocdm.models.network import PATHS, AbstractWorldModel
 from oocdm.models.projection import Projection
-from oocdm.models.view import LEAK, View
+from oocdm.models.view import View
 from oocdm.models.wiring import Wiring
 
 

@@ -9,12 +9,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot
+from oocdm.models.composed import LEAK
 from oocdm.models.features import are_equal, is_discrete
 from oocdm.models.network import AbstractWorldModel
 from oocdm.models.scales import as_numbers
 from oocdm.schema import Field
 
-LEAK = 0.01
 MOST_CODES = 4096  # what has more values than this is encoded when it comes
 
 FieldName = tuple[str, str]

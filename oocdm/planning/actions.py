@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oocdm.data.snapshot import PerField, Snapshot
+from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError, suggest
 from oocdm.schema import Boolean, Categorical, Field, Integer, Schema
 
@@ -167,29 +167,6 @@ def acting_objects(state: Snapshot, can_act: Masks | None = None) -> dict[str, T
             )
         acting[name] = acting[name] & mask.to(acting[name].device)
     return acting
-
-
-def with_actions(state: Snapshot, actions: PerField) -> Snapshot:
-    """A state together with actions; what is said for absent objects becomes 0.
-
-    >>> from oocdm.schema import ObjectClass, Real
-    >>> class Ball(ObjectClass):
-    ...     x = Real()
-    ...     push = Real(action=True)
-    >>> x, present = torch.zeros(1, 2), torch.tensor([[True, False]])
-    >>> state = Snapshot.of(Schema(Ball), {"Ball": {"x": x}}, {"Ball": present})
-    >>> with_actions(state, {"Ball": {"push": torch.ones(1, 2)}})["Ball", "push"]
-    tensor([[1., 0.]])
-    """
-    values = {c: dict(fields) for c, fields in state.values.items()}
-    observed = {c: dict(fields) for c, fields in state.observed.items()}
-    for c, fields in actions.items():
-        present = state.present[c]
-        for f, value in fields.items():
-            absent = ~present.reshape(*present.shape, *[1] * (value.ndim - 2))
-            values[c][f] = value.masked_fill(absent, 0)
-            observed[c][f] = present
-    return Snapshot(state.schema, values, state.present, observed)
 
 
 def _repeat(counts: list[tuple[float, int]], device: torch.device) -> Tensor:

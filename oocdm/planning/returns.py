@@ -7,7 +7,8 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
-from oocdm.planning.actions import ActionVariables, with_actions
+from oocdm.inference import with_actions
+from oocdm.planning.actions import ActionVariables
 from oocdm.planning.outcomes import checked_end, checked_reward
 from oocdm.planning.simulator import Simulator
 

@@ -14,8 +14,7 @@ from oocdm.data.spaces import Observation, observation_of
 from oocdm.data.values import read_value
 from oocdm.data.world import Arrays, WorldState
 from oocdm.errors import PlanError
-from oocdm.inference import Fitted
-from oocdm.planning.actions import with_actions
+from oocdm.inference import Fitted, with_actions
 from oocdm.planning.attributes import Attribute
 from oocdm.planning.convert import to_snapshot, to_world_state
 from oocdm.planning.counts import Counts

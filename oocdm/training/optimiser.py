@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from oocdm.errors import ModelError, suggest
-from oocdm.models.network import from_matrices, to_matrices
+from oocdm.models.matrices import from_matrices, to_matrices
 
 BETAS = (0.9, 0.99)
 COVARIANCE_DECAY = 0.97

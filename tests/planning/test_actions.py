@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
-from oocdm.planning.actions import ActionVariables, acting_objects, with_actions
+from oocdm.inference import with_actions
+from oocdm.planning.actions import ActionVariables, acting_objects
 from oocdm.schema import ObjectClass, Real, Schema
 from tests.planning.toys import ACTIONS, GOALS, Robots
 

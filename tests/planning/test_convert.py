@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from oocdm.envs.mouse import MouseWorld
-from oocdm.planning.actions import with_actions
+from oocdm.inference import with_actions
 from oocdm.planning.convert import to_arrays, to_snapshot, to_world_state
 
 

@@ -11,8 +11,8 @@ import torch
 from oocdm.envs.block import BlockWorld
 from oocdm.envs.mouse import MouseWorld
 from oocdm.errors import PlanError, SchemaError
+from oocdm.inference import with_actions
 from oocdm.planning import WorldSimulator
-from oocdm.planning.actions import with_actions
 from oocdm.planning.convert import to_snapshot
 from oocdm.task import Task
 from tests.planning.toys import Walk

@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import check_env
 
 import oocdm
 from oocdm import DataError, Dynamics, OocdmError, PlanError, SchemaError, Task, WorldEnv
-from oocdm.planning.actions import with_actions
+from oocdm.inference import with_actions
 from tests.planning.learned_toys import COUNTS, DATA, RESULT, TASK, mouse, pushes
 
 
