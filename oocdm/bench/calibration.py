@@ -64,7 +64,7 @@ def _run_world(seed: int) -> dict[str, Any]:
     processor_seconds = time.process_time() - started
     testable = EdgeIndex.of(data.schema).testable(data.max_counts)
     score = np.nan_to_num(result.evidence.score)
-    found = {"automatic": result.graph}
+    found = {"automatic": result.class_graph}
     for threshold in THRESHOLDS:
         found[str(threshold)] = ClassGraph(data.schema, testable & (score > threshold))
     open_edges = result.evidence.decision == "undecided"
@@ -78,7 +78,7 @@ def _run_world(seed: int) -> dict[str, Any]:
         "testable_edges": int(testable.sum()),
         "found": {name: _count(graph, true, testable) for name, graph in found.items()},
         "open": {"true": int((open_edges & true).sum()), "absent": int((open_edges & ~true).sum())},
-        "wrong": _wrong(result.graph, true, testable),
+        "wrong": _wrong(result.class_graph, true, testable),
         "rows": result.evidence.rows(),
         "seconds": result.seconds,
         "processor_seconds": processor_seconds,

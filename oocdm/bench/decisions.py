@@ -19,7 +19,7 @@ from oocdm.data import collect
 from oocdm.discovery import Gains, Search, Tally
 from oocdm.graph import EdgeIndex
 from oocdm.methods import Oocdm, Schedule
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
 from oocdm.models.reference import ReferenceModel
 from oocdm.training import FitResult, Progress, fit
@@ -76,7 +76,7 @@ def _run_env(env: str, schedule: Schedule, progress: Tell | None) -> Result:
 def _compare(result: FitResult, data: Prepared, counts: dict[str, int]) -> dict[str, Any]:
     """Seconds of both ways, and on how many edges they agree."""
     model, method = result.learned, result.method
-    assert isinstance(method, Oocdm)
+    assert isinstance(method, Oocdm) and isinstance(model, AbstractClassModel)
     num_edges = len(model.index)
     structure = model.structures(result.graph)[0].bool().cpu().numpy()
     tested = np.zeros(len(structure), dtype=bool)
@@ -155,7 +155,7 @@ def _literal_gains(
 
 
 def _neighbours(
-    model: AbstractWorldModel, structure: np.ndarray, columns: np.ndarray
+    model: AbstractClassModel, structure: np.ndarray, columns: np.ndarray
 ) -> list[torch.Tensor]:
     """The structure, then with each of these columns turned: (1, column) each."""
     rows = [structure.copy() for _ in range(1 + len(columns))]

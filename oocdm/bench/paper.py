@@ -13,6 +13,8 @@ from oocdm.bench.cells import Experiment, experiment
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.results import recall
 from oocdm.data import Dataset, collect
+from oocdm.graph import ClassGraph, VariableEdges
+from oocdm.graph.variables import compare_masks
 from oocdm.inference import evaluate
 from oocdm.training import FitResult, Progress, fit
 
@@ -88,6 +90,7 @@ def _run_cell(
             progress(name, state)
 
     world = chosen.make(variant)
+    assert world.true_graph is not None
     data = collect(world, chosen.train_steps, seed=seed)
     options: dict[str, Any] = {}
     if preset == "paper" and method == "oocdm":
@@ -114,22 +117,29 @@ def _run_cell(
     return cell
 
 
-def _graph_figures(result: FitResult, chosen: Experiment, true: Any) -> dict[str, Any]:
-    testable = true.index.testable(chosen.counts)
-    wrong = (result.graph.mask != true.mask) & testable
-    score = result.evidence.score
-    names = [str(edge) for edge, is_wrong in zip(true.index.edges, wrong, strict=True) if is_wrong]
+def _graph_figures(result: FitResult, chosen: Experiment, true: ClassGraph) -> dict[str, Any]:
+    edges, evidence, counts = result.model.edges, result.evidence, chosen.counts
+    level = "variable" if isinstance(edges, VariableEdges) else "class"
+    testable = edges.spread(true.index.testable(counts))
+    is_true, score = edges.mask(true), evidence.score
+    wrong = (edges.mask(result.graph) != is_true) & testable
+    names = np.array(edges.names)
+    known = testable & ~np.isnan(score)
+    grounded = VariableEdges(result.schema, counts)
+    found = grounded.mask(result.graph)
     return {
-        "graph_accuracy": result.graph.compare(true, chosen.counts).accuracy,
-        "wrong_class_edges": names,
-        "testable_class_edges": int(testable.sum()),
-        "open_class_edges": [
-            row["edge"] for row in result.evidence.rows() if row["decision"] == "undecided"
-        ],
-        "roc_auc": _or_none(result.evidence.roc_auc(true)),
-        "smallest_true_score": _or_none(np.min(score[true.mask & testable])),
-        "largest_absent_score": _or_none(np.max(score[~true.mask & testable])),
+        "graph_accuracy": compare_masks(found, grounded.mask(true)).accuracy,
+        f"wrong_{level}_edges": names[wrong].tolist(),
+        f"testable_{level}_edges": int(testable.sum()),
+        f"open_{level}_edges": names[evidence.decision == "undecided"].tolist(),
+        "roc_auc": _or_none(evidence.roc_auc(true)),
+        "smallest_true_score": _or_none(_extreme(np.min, score[is_true & known])),
+        "largest_absent_score": _or_none(_extreme(np.max, score[~is_true & known])),
     }
+
+
+def _extreme(choose: Callable[[np.ndarray], float], scores: np.ndarray) -> float:
+    return choose(scores) if len(scores) else np.nan
 
 
 def _or_none(value: float) -> float | None:

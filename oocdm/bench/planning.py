@@ -20,6 +20,7 @@ from oocdm.data import collect
 from oocdm.data.snapshot import Snapshot
 from oocdm.data.world import AbstractWorld
 from oocdm.inference import Fitted
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.reference import ReferenceModel
 from oocdm.planning import CEM, MPC, LearnedSimulator
 from oocdm.task import Task
@@ -55,6 +56,7 @@ def run_planning(
 def _compare(fitted: FitResult, repeats: int, tell: Tell | None) -> Result:
     """All of it simulated by the reference; only what matters by the fast way; the same action."""
     model = fitted.model
+    assert isinstance(model, AbstractClassModel)
     twin = ReferenceModel(model.schema, model.options, model.featuriser.scales)
     twin.load_state_dict(model.state_dict())
     simulator = LearnedSimulator(fitted, _task(), PLANNER.horizon)

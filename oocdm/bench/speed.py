@@ -20,10 +20,11 @@ from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
-from oocdm.models.network import AbstractWorldModel, SnapshotPredictor
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.options import ModelOptions
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.models.reference import ReferenceModel
+from oocdm.models.world_model import SnapshotPredictor
 from oocdm.training.run import write_json
 
 BATCH = 512
@@ -132,17 +133,17 @@ def _pair(data: Dataset, preset: str) -> tuple[FastModel, ReferenceModel]:
     return fast, reference
 
 
-def _full(model: AbstractWorldModel) -> np.ndarray:
+def _full(model: AbstractClassModel) -> np.ndarray:
     return np.ones(len(model.index) + len(model.paths), dtype=bool)
 
 
-def _edges(model: AbstractWorldModel, data: Dataset) -> np.ndarray:
+def _edges(model: AbstractClassModel, data: Dataset) -> np.ndarray:
     """The parts to test: all edges that can occur, no paths."""
     testable = model.index.testable(data.max_counts)
     return np.concatenate([testable, np.zeros(len(model.paths), dtype=bool)])
 
 
-def _train(model: AbstractWorldModel, batch: Prepared, graph: ClassGraph, num_graphs: int) -> None:
+def _train(model: AbstractClassModel, batch: Prepared, graph: ClassGraph, num_graphs: int) -> None:
     rng = np.random.default_rng(0)
     schema = model.schema
     graphs = [ClassGraph.random(schema, EDGE_PROBABILITY, rng) for _ in range(num_graphs)]

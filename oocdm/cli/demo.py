@@ -70,10 +70,10 @@ def demo(
     aill = {kind: _aill(result, size, seed, kind == "ood") for kind in ("id", "ood")}
     _tell(out, result, true, aill, run)
     out.say(f"\n{_files(output, run)}\nAll of it took {time.perf_counter() - started:.0f} s.")
-    comparison = result.graph.compare(true, data.max_counts)
+    comparison = result.class_graph.compare(true, data.max_counts)
     out.finish(
         {
-            **result.graph.to_json(),
+            **result.class_graph.to_json(),
             "graph_accuracy": comparison.accuracy,
             "aill_id": aill["id"],
             "aill_ood": aill["ood"],
@@ -133,9 +133,9 @@ def _tell(
     out.say(f"   Done in {result.seconds:.0f} s.")
     out.say("3. The causes it found of each field's next value, marked against the true ones.")
     out.say("   self is the object itself, Block[*] all blocks; numbers are nats.\n")
-    out.say(graph_text(result.graph, result.evidence, true))
+    out.say(graph_text(result.class_graph, result.evidence, true))
     out.say()
-    out.say(comparison_text(result.graph, true))
+    out.say(comparison_text(result.class_graph, true))
     out.say("4. How well it predicts new episodes (AILL: mean log-likelihood, more is better):")
     out.say(f"   {aill['id']:.2f} where blocks start as in the log")
     out.say(f"   {aill['ood']:.2f} where they start elsewhere, out of distribution")

@@ -124,11 +124,11 @@ def discover(
 def _ask_for_variables(
     out: Output, result: oocdm.FitResult, data: oocdm.Dataset, threshold: float | None
 ) -> dict[str, Any]:
-    from oocdm.report.terminal import variables_text
+    from oocdm.report.terminal import graph_text
 
     with ProgressBar() as bar:
         found = oocdm.discover_variables(result, data, threshold, bar.show_edges)
-    out.say(variables_text(found))
+    out.say(graph_text(found.graph, found))
     return {**found.graph.to_json(), "table": found.rows()}
 
 

@@ -11,7 +11,7 @@ from oocdm.discovery.gains import (
 from oocdm.discovery.parts import StructureParts
 from oocdm.discovery.priors import Priors
 from oocdm.discovery.rule import Rule
-from oocdm.discovery.variables import VariableDiscovery, discover_variables
+from oocdm.discovery.variables import discover_variables
 
 __all__ = [
     "Discovery",
@@ -23,7 +23,6 @@ __all__ = [
     "Stopping",
     "StructureParts",
     "Tally",
-    "VariableDiscovery",
     "discover_around",
     "discover_leave_one_out",
     "discover_variables",

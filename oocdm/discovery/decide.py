@@ -11,8 +11,8 @@ from torch import Tensor
 from oocdm.discovery.gains import Gains, Settling, Stopping, part_gains
 from oocdm.discovery.parts import StructureParts
 from oocdm.discovery.rule import Rule
-from oocdm.graph import ClassGraph, Evidence
-from oocdm.models.network import AbstractWorldModel
+from oocdm.graph import Evidence, Graph
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
 
 
@@ -28,11 +28,11 @@ class Discovery:
     evidence: Evidence
 
     @property
-    def graph(self) -> ClassGraph:
+    def graph(self) -> Graph:
         """The edges of the structure without those that are still open, or there for trial."""
         is_out = np.isin(self.evidence.decision, ["undecided", "no"])
         is_in = self.structure[: len(self.evidence.score)] & ~is_out
-        return ClassGraph(self.evidence.schema, is_in)
+        return self.evidence.edges.graph(is_in)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Search:
     weights: np.ndarray | None = None  # of the edges, from soft priors
     settling: Settling | None = None
 
-    def gains(self, model: AbstractWorldModel, structure: np.ndarray, tested: np.ndarray) -> Gains:
+    def gains(self, model: AbstractClassModel, structure: np.ndarray, tested: np.ndarray) -> Gains:
         """What the tested parts add around a structure."""
         num_edges = len(model.index)
         effect = np.full(len(structure), self.path_threshold)
@@ -70,7 +70,7 @@ class Search:
 
 
 def discover_leave_one_out(
-    model: AbstractWorldModel, start: np.ndarray, search: Search
+    model: AbstractClassModel, start: np.ndarray, search: Search
 ) -> Discovery:
     """Algorithm 1 of the paper: keep each edge whose CMI, left out of the full graph, is large.
 
@@ -85,11 +85,12 @@ def discover_leave_one_out(
     found = search.rule.is_found(_first(gains, num_edges), testable, search.weights)
     structure = full.copy()
     structure[:num_edges][testable] = found[testable]
-    return Discovery(structure, _evidence(model, gains, search.rule, found, testable, structure))
+    edges = _first(gains, num_edges)
+    return Discovery(structure, search.rule.evidence(model.edges, edges, found, testable))
 
 
 def discover_around(
-    model: AbstractWorldModel, start: np.ndarray, search: Search, max_passes: int = 12
+    model: AbstractClassModel, start: np.ndarray, search: Search, max_passes: int = 12
 ) -> Discovery:
     """Search from an estimate: add what helps, drop what does not, until nothing moves.
 
@@ -100,7 +101,7 @@ def discover_around(
     can be compared. Undecided edges stay where they are, so that those of them that act only
     together go on being learned. Parts that are not free stay as they are.
     """
-    parts = StructureParts(model.schema)
+    parts = StructureParts.of(model.schema)
     structure, num_edges = start.copy(), parts.num_edges
     is_tried = ~parts.is_edge  # only edges are let in for once
     gains = search.gains(model, structure, search.free)
@@ -123,8 +124,10 @@ def discover_around(
         gains = gains.replaced(again, has_moved)
     helpful, _ = search.judge(gains, num_edges)
     testable = search.free[:num_edges]
-    found = helpful[:num_edges]
-    return Discovery(structure, _evidence(model, gains, search.rule, found, testable, structure))
+    # A last pass may have moved an edge whose gain was seen before the move.
+    found = helpful[:num_edges] & structure[:num_edges]
+    edges = _first(gains, num_edges)
+    return Discovery(structure, search.rule.evidence(model.edges, edges, found, testable))
 
 
 def _moves(
@@ -152,32 +155,3 @@ def _moves(
 
 def _first(gains: Gains, num: int) -> Gains:
     return gains.map(lambda values: values[:num])
-
-
-def _evidence(
-    model: AbstractWorldModel,
-    gains: Gains,
-    rule: Rule,
-    found: np.ndarray,
-    tested: np.ndarray,
-    structure: np.ndarray,
-) -> Evidence:
-    """What is known of each edge; those that were not tested but are there were given."""
-    num = len(tested)
-    edges = _first(gains, num)
-    low, high = rule.interval(edges)
-    # A last pass may have moved an edge whose gain was seen before the move.
-    decision = rule.decisions(edges, found & structure[:num], tested)
-
-    def known(values: np.ndarray) -> np.ndarray:
-        return np.where(tested, values, np.nan)
-
-    return Evidence(
-        model.schema,
-        score=known(edges.mean),
-        low=known(low),
-        high=known(high),
-        p_value=known(rule.p_values(edges)),
-        stability=np.full(num, np.nan),
-        decision=decision,
-    )

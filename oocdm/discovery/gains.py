@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from oocdm.data.clusters import MIN_CLUSTERS
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
 
 CHUNK = 256  # transitions scored at once: few enough to stay in the processor's caches
@@ -75,7 +75,7 @@ class Stopping:
 
 @torch.no_grad()
 def part_gains(
-    model: AbstractWorldModel,
+    model: AbstractClassModel,
     data: Prepared,
     structure: np.ndarray,
     resolution: Mapping[str, Tensor] | None,

@@ -11,7 +11,7 @@ from oocdm.data import Dataset
 from oocdm.discovery.independence_samples import MergedSamples, fixed_slots
 from oocdm.discovery.independence_tests import IndependenceTest, make_test
 from oocdm.errors import OocdmError
-from oocdm.graph import EdgeIndex, Evidence
+from oocdm.graph import ClassEdges, EdgeIndex, Evidence
 
 # Tests compute p = 1 - (a number near 1), which cannot tell smaller ones from 0.
 _SMALLEST_P = float(np.finfo(float).eps)
@@ -77,7 +77,7 @@ def discover_by_tests(
             progress(done, len(positions))
     decision = _decisions(p_value, testable, alpha)
     nothing = np.full(len(index), np.nan)
-    return Evidence(data.schema, score, nothing, nothing, p_value, nothing, decision)
+    return Evidence(ClassEdges(data.schema), score, nothing, nothing, p_value, nothing, decision)
 
 
 def _decisions(p_value: np.ndarray, testable: np.ndarray, alpha: float) -> np.ndarray:

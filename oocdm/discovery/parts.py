@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from oocdm.graph import EdgeIndex
@@ -11,6 +13,12 @@ from oocdm.schema import Schema
 
 class StructureParts:
     """The columns of a structure, by target: its incoming edges, then its paths."""
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(schema: Schema) -> StructureParts:
+        """The parts of a schema's structures, made once."""
+        return StructureParts(schema)
 
     def __init__(self, schema: Schema) -> None:
         index = EdgeIndex.of(schema)

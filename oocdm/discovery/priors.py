@@ -7,6 +7,7 @@ forbidden, those with `?0.2` believed with that probability; names may have shel
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +19,7 @@ import numpy as np
 import yaml
 
 from oocdm.errors import GraphError, suggest
-from oocdm.graph import Edge, EdgeIndex
+from oocdm.graph import AbstractEdgeSpace, Edge, EdgeIndex
 from oocdm.schema import Schema
 
 _KINDS = ("required", "forbidden", "soft")
@@ -122,6 +123,14 @@ class Priors:
             if key and rule.kind != key:
                 raise GraphError(f"Priors: `{rule.text}` is {rule.kind}, but is under `{key}`.")
         return priors
+
+    def over(self, edges: AbstractEdgeSpace) -> Priors:
+        """The same knowledge about the edges of a space, such as those between variables."""
+        spread = copy.copy(self)
+        spread.required = edges.spread(self.required)
+        spread.forbidden = edges.spread(self.forbidden)
+        spread.probability = edges.spread(self.probability)
+        return spread
 
     def apply(self, start: np.ndarray) -> np.ndarray:
         """A mask of edges, with the required ones and without the forbidden ones."""

@@ -10,6 +10,7 @@ from scipy.stats import false_discovery_control, t
 
 from oocdm.discovery.gains import Gains
 from oocdm.errors import OocdmError
+from oocdm.graph import AbstractEdgeSpace, Evidence
 
 CONFIDENCE = 0.95  # of the intervals
 
@@ -81,3 +82,22 @@ class Rule:
             high = gains.mean
         words = np.where(found, "yes", np.where(high <= self.effect, "no", "undecided"))
         return np.where(tested, words, "untestable")
+
+    def evidence(
+        self, edges: AbstractEdgeSpace, gains: Gains, found: np.ndarray, tested: np.ndarray
+    ) -> Evidence:
+        """What the gains say of each edge; numbers only of those that were tested."""
+
+        def known(values: np.ndarray) -> np.ndarray:
+            return np.where(tested, values, np.nan)
+
+        low, high = map(known, self.interval(gains))
+        return Evidence(
+            edges,
+            score=known(gains.mean),
+            low=low,
+            high=high,
+            p_value=known(self.p_values(gains)),
+            stability=np.full(len(tested), np.nan),
+            decision=self.decisions(gains, found, tested),
+        )

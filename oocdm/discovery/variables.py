@@ -8,8 +8,7 @@ it; one pass over the data gives the gains of one variable for all targets.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -19,67 +18,28 @@ from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot
 from oocdm.discovery.gains import CHUNK, Gains, Settling, Tally
 from oocdm.discovery.rule import Rule
-from oocdm.errors import DataError
-from oocdm.graph import ClassGraph, Variable, VariableGraph
-from oocdm.graph.evidence import plain, weighted_auc
+from oocdm.discovery.same_objects import check_same_objects
+from oocdm.graph import ClassGraph, Evidence, Variable, VariableEdges, VariableGraph
 from oocdm.models.features import Targets
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.variables import hiding
-
-
-@dataclass(frozen=True)
-class VariableDiscovery:
-    """A discovered graph over single variables, and the evidence for each of its edges.
-
-    Everything but the graph is a matrix, inputs by outputs. `score` is in nats, NaN where nothing
-    was tested; `low` and `high` bound it; `p_value` is that of "the edge adds no more than the
-    minimum effect". Edges that the class graph does not have are "no" without a test; what the
-    data never show is "untestable".
-    """
-
-    graph: VariableGraph
-    score: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    p_value: np.ndarray
-    decision: np.ndarray  # of strings
-
-    def roc_auc(self, true: VariableGraph) -> float:
-        """How well scores rank true edges above absent ones, from 0 to 1; 0.5 is chance.
-
-        Over the edges that have a score; NaN if these are all true or all absent.
-        """
-        self.graph.check_same_variables(true, "roc_auc: cannot compare")
-        chosen = ~np.isnan(self.score)
-        return weighted_auc(self.score[chosen], true.matrix[chosen], np.ones(chosen.sum()))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One JSON-ready row for each possible edge, by targets; None where there is no number."""
-        names = ("score", "low", "high", "p_value", "decision")
-        return [
-            {
-                "edge": f"{target} <- {source}",
-                **{name: plain(getattr(self, name)[i, j]) for name in names},
-            }
-            for j, target in enumerate(self.graph.outputs)
-            for i, source in enumerate(self.graph.inputs)
-        ]
 
 
 @torch.no_grad()
 def discover_variables(
-    model: AbstractWorldModel,
+    model: AbstractClassModel,
     data: Dataset,
     graph: ClassGraph,
     rule: Rule,
     resolution: Mapping[str, Tensor] | None = None,
     settling: Settling | None = None,
-) -> VariableDiscovery:
+) -> Evidence:
     """Test every edge between single variables that a class graph allows.
 
-    For data with the same objects in every step, that the model was not fitted on. `resolution`
-    blurs the scores (see `AbstractWorldModel.resolution`); `settling` is told how many edges are
-    tested.
+    Edges that the class graph does not have are "no" without a test; what the data never show is
+    "untestable". For data with the same objects in every step, that the model was not fitted on.
+    `resolution` blurs the scores (see `AbstractWorldModel.resolution`); `settling` is told how
+    many edges are tested.
 
     >>> from oocdm.data import collect
     >>> from oocdm.envs.block import BlockWorld
@@ -93,12 +53,17 @@ def discover_variables(
     ['Block[0].s1 <- Block[0].s1', 'Block[1].s1 <- Block[1].s1']
     """
     data.check_schema(model.schema, "the model")
-    _check_same_objects(data)
-    allowed = graph.ground({c: present.shape[1] for c, present in data.present.items()})
+    advice = "Edges between classes need no fixed objects: use `discover`."
+    check_same_objects(data, "discover_variables", advice)
+    counts = {c: present.shape[1] for c, present in data.present.items()}
+    edges, allowed = VariableEdges(data.schema, counts), graph.ground(counts)
     is_input, is_output = (_ever_known(data, allowed, is_after) for is_after in (False, True))
     tested = allowed.matrix & is_input[:, None] & is_output
     gains = _gains(data, tested, _Scorer(model, graph, resolution), settling)
-    return _decide(gains, allowed, tested, rule)
+    is_tested = tested.ravel()
+    evidence = rule.evidence(edges, gains, rule.is_found(gains, is_tested), is_tested)
+    is_allowed = allowed.matrix.ravel()
+    return replace(evidence, decision=np.where(is_allowed, evidence.decision, "no"))
 
 
 @dataclass(frozen=True)
@@ -116,7 +81,7 @@ class _Scorer:
     """Log-likelihoods of target variables under a class graph."""
 
     def __init__(
-        self, model: AbstractWorldModel, graph: ClassGraph, resolution: Mapping[str, Tensor] | None
+        self, model: AbstractClassModel, graph: ClassGraph, resolution: Mapping[str, Tensor] | None
     ) -> None:
         self.model, self.resolution = model, resolution
         self.predict = model.with_graph(graph)
@@ -167,47 +132,8 @@ def _gains(data: Dataset, tested: np.ndarray, scorer: _Scorer, settling: Settlin
     return gains
 
 
-def _decide(
-    gains: Gains, allowed: VariableGraph, tested: np.ndarray, rule: Rule
-) -> VariableDiscovery:
-    is_tested = tested.ravel()
-    found = rule.is_found(gains, is_tested)
-    words = np.where(allowed.matrix.ravel(), rule.decisions(gains, found, is_tested), "no")
-
-    def matrix(values: np.ndarray) -> np.ndarray:
-        return np.where(is_tested, values, np.nan).reshape(tested.shape)
-
-    low, high = rule.interval(gains)
-    return VariableDiscovery(
-        VariableGraph(allowed.inputs, allowed.outputs, found.reshape(tested.shape)),
-        matrix(gains.mean),
-        matrix(low),
-        matrix(high),
-        matrix(rule.p_values(gains)),
-        words.reshape(tested.shape),
-    )
-
-
 def _ever_known(data: Dataset, graph: VariableGraph, is_after: bool) -> np.ndarray:
     """Which inputs (outputs, with `is_after`) have a value in any transition."""
     rows = data.starts + is_after
     names = (Variable.parse(name) for name in (graph.outputs if is_after else graph.inputs))
     return np.array([data.observed[c][f][rows, i].any() for c, i, f in names], dtype=bool)
-
-
-def _check_same_objects(data: Dataset) -> None:
-    """Raise a `DataError` if a variable may be of one object here and of another there."""
-    advice = "Edges between classes need no fixed objects: use `discover`."
-    for c, present in data.present.items():
-        if not present.all():
-            low, high = int(present.sum(1).min()), int(present.sum(1).max())
-            raise DataError(
-                f"discover_variables: expected the same objects of class `{c}` in every step, got "
-                f"{low} to {high} in {present.shape[1]} places. {advice}"
-            )
-        ids = data.object_ids[c]
-        if (ids != ids[:1]).any():
-            raise DataError(
-                f"discover_variables: expected the same objects of class `{c}` in every episode, "
-                f"got others in episode {data.episode_ids[(ids != ids[:1]).any(1)][0]}. {advice}"
-            )

@@ -8,15 +8,27 @@ matrix of ones less its diagonal.
 from oocdm.graph.classes import ClassGraph
 from oocdm.graph.edges import Edge, EdgeIndex
 from oocdm.graph.evidence import DECISIONS, Evidence
+from oocdm.graph.spaces import (
+    AbstractEdgeSpace,
+    ClassEdges,
+    Graph,
+    VariableEdges,
+    graph_from_json,
+)
 from oocdm.graph.variables import GraphComparison, Variable, VariableGraph
 
 __all__ = [
     "DECISIONS",
+    "AbstractEdgeSpace",
+    "ClassEdges",
     "ClassGraph",
     "Edge",
     "EdgeIndex",
     "Evidence",
+    "Graph",
     "GraphComparison",
     "Variable",
+    "VariableEdges",
     "VariableGraph",
+    "graph_from_json",
 ]

@@ -184,11 +184,7 @@ class ClassGraph:
                 )
         inputs = _variables(self.schema, counts, targets_only=False)
         outputs = _variables(self.schema, counts, targets_only=True)
-        matrix = np.zeros((len(inputs), len(outputs)), dtype=bool)
-        for row, source in enumerate(inputs):
-            for column, target in enumerate(outputs):
-                position = self.index.position[_edge_between(source, target)]
-                matrix[row, column] = self.mask[position]
+        matrix = self.mask[class_edges_between(self.schema, counts)]
         return VariableGraph(tuple(map(str, inputs)), tuple(map(str, outputs)), matrix)
 
     # ---------------------------------------------------------------- exporting
@@ -245,6 +241,22 @@ def _variables(schema: Schema, counts: Mapping[str, int], targets_only: bool) ->
         for i in range(counts[name])
         for field in (schema.targets(name) if targets_only else schema.fields(name))
     ]
+
+
+def class_edges_between(schema: Schema, counts: Mapping[str, int]) -> np.ndarray:
+    """The position of the class edge that stands for each pair of variables: (input, output).
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> class_edges_between(Schema(Ball), {"Ball": 2}).tolist()
+    [[0, 1], [1, 0]]
+    """
+    position = EdgeIndex.of(schema).position
+    inputs = _variables(schema, counts, targets_only=False)
+    outputs = _variables(schema, counts, targets_only=True)
+    pairs = [position[_edge_between(source, target)] for source in inputs for target in outputs]
+    return np.array(pairs, dtype=int).reshape(len(inputs), len(outputs))
 
 
 def _edge_between(source: Variable, target: Variable) -> Edge:

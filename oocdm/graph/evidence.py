@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from oocdm.errors import GraphError
-from oocdm.graph.classes import ClassGraph
-from oocdm.graph.edges import EdgeIndex
-from oocdm.schema import Schema
+from oocdm.graph.classes import class_edges_between
+from oocdm.graph.spaces import AbstractEdgeSpace, Graph
 
 # yes and no were decided by the data; undecided edges are not in the graph but open; untestable
 # ones cannot occur in the data; required and forbidden ones were given by the user.
@@ -20,21 +19,22 @@ DECISIONS = ("yes", "no", "undecided", "untestable", "required", "forbidden")
 
 @dataclass(frozen=True)
 class Evidence:
-    """One number of each kind for each possible edge, in EdgeIndex order.
+    """One number of each kind for each possible edge, in the order of `edges`.
 
     `score` is in nats for likelihood ratios and in the unit of the test otherwise, NaN where
     there is none; `low` and `high` bound it; `p_value` is that of "the edge adds nothing";
     `stability` is the share of repeated looks that agree with the decision.
 
-    >>> from oocdm.schema import ObjectClass, Real
+    >>> from oocdm.graph import ClassEdges
+    >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
     ...     x = Real()
-    >>> evidence = Evidence.nothing(Schema(Ball))
+    >>> evidence = Evidence.nothing(ClassEdges(Schema(Ball)))
     >>> evidence.decision.tolist()
     ['undecided', 'undecided']
     """
 
-    schema: Schema
+    edges: AbstractEdgeSpace
     score: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -43,7 +43,7 @@ class Evidence:
     decision: np.ndarray  # of strings, one of DECISIONS each
 
     def __post_init__(self) -> None:
-        num = len(EdgeIndex.of(self.schema))
+        num = len(self.edges)
         for column in fields(self)[1:]:
             values = np.asarray(getattr(self, column.name))
             if values.shape != (num,):
@@ -56,51 +56,49 @@ class Evidence:
             raise GraphError(f"Evidence.decision: expected {DECISIONS}, got {sorted(unknown)}.")
 
     @staticmethod
-    def nothing(schema: Schema) -> Evidence:
+    def nothing(edges: AbstractEdgeSpace) -> Evidence:
         """Before any look at data: every edge is open."""
-        num = len(EdgeIndex.of(schema))
+        num = len(edges)
         unknown = np.full(num, np.nan)
         columns = {f.name: unknown for f in fields(Evidence)[1:-1]}
-        return Evidence(schema, **columns, decision=np.full(num, "undecided"))
+        return Evidence(edges, **columns, decision=np.full(num, "undecided"))
 
     @property
-    def graph(self) -> ClassGraph:
+    def graph(self) -> Graph:
         """The edges that were decided or required."""
-        return ClassGraph(self.schema, np.isin(self.decision, ["yes", "required"]))
+        return self.edges.graph(np.isin(self.decision, ["yes", "required"]))
 
     @property
     def is_decided(self) -> np.ndarray:
         """Which edges the data decided, one way or the other."""
         return np.isin(self.decision, ["yes", "no"])
 
-    def roc_auc(self, true: ClassGraph, counts: Mapping[str, int] | None = None) -> float:
+    def roc_auc(self, true: Graph, counts: Mapping[str, int] | None = None) -> float:
         """How well scores rank true edges above absent ones, from 0 to 1; 0.5 is chance.
 
-        Over the class edges that have a score or, with `counts`, over the grounded variables,
-        each with the score of its class edge. NaN if there are only true or only absent ones.
+        Over the edges that have a score. With `counts` class edges count as often as there are
+        variables that they stand for. NaN if there are only true or only absent ones.
         """
-        if true.schema != self.schema:
-            difference = self.schema.difference(true.schema)
-            raise GraphError(
-                f"roc_auc: expected a graph of the same schema. It differs: {difference}."
-            )
-        weight = np.ones(len(self.score)) if counts is None else _multiplicity(self.schema, counts)
+        is_true = self.edges.mask(true)
+        weight = np.ones(len(self.score))
+        if counts is not None:
+            between = class_edges_between(self.edges.schema, counts)
+            weight = np.bincount(between.ravel(), minlength=len(weight)).astype(float)
         chosen = ~np.isnan(self.score) & (weight > 0)
-        return weighted_auc(self.score[chosen], true.mask[chosen], weight[chosen])
+        return weighted_auc(self.score[chosen], is_true[chosen], weight[chosen])
 
     def rows(self) -> list[dict[str, Any]]:
         """One JSON-ready row for each possible edge; None where there is no number."""
         columns = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
         return [
-            {"edge": str(edge), **{name: plain(values[i]) for name, values in columns.items()}}
-            for i, edge in enumerate(EdgeIndex.of(self.schema).edges)
+            {"edge": edge, **{name: plain(values[i]) for name, values in columns.items()}}
+            for i, edge in enumerate(self.edges.names)
         ]
 
     @staticmethod
-    def from_rows(schema: Schema, rows: Sequence[Mapping[str, Any]]) -> Evidence:
+    def from_rows(edges: AbstractEdgeSpace, rows: Sequence[Mapping[str, Any]]) -> Evidence:
         """Read back what `rows` gave."""
-        expected = [str(edge) for edge in EdgeIndex.of(schema).edges]
-        if [row.get("edge") for row in rows] != expected:
+        if [row.get("edge") for row in rows] != list(edges.names):
             raise GraphError("Evidence: expected one row for each possible edge, in their order.")
         try:
             numbers = {
@@ -110,7 +108,7 @@ class Evidence:
                 for f in fields(Evidence)[1:-1]
             }
             decision = np.array([str(row["decision"]) for row in rows])
-            return Evidence(schema, **numbers, decision=decision)
+            return Evidence(edges, **numbers, decision=decision)
         except KeyError as error:
             raise GraphError(f"Evidence: a row lacks {error}.") from None
 
@@ -124,18 +122,6 @@ def weighted_auc(score: np.ndarray, is_true: np.ndarray, weight: np.ndarray) -> 
     above = (score[:, None] > score) + 0.5 * (score[:, None] == score)
     pairs = np.outer(weight * is_true, weight * ~is_true)
     return float((above * pairs).sum() / pairs.sum()) if pairs.sum() else float("nan")
-
-
-def _multiplicity(schema: Schema, counts: Mapping[str, int]) -> np.ndarray:
-    """How many pairs of variables each class edge stands for."""
-    return np.array(
-        [
-            counts[e.target_class]
-            * (1 if e.is_local else counts[e.source_class] - (e.source_class == e.target_class))
-            for e in EdgeIndex.of(schema).edges
-        ],
-        dtype=float,
-    )
 
 
 def plain(value: Any) -> float | str | None:

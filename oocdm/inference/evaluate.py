@@ -11,9 +11,9 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.graph import ClassGraph, VariableGraph
-from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prediction import NormalField, Predictions
 from oocdm.models.scales import as_numbers
+from oocdm.models.world_model import AbstractWorldModel
 
 COVERAGE_SIGMAS = 1.6448536269514722  # a normal lies within so many sigmas with probability 0.9
 

@@ -14,8 +14,8 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.errors import DataError, GraphError
 from oocdm.graph import ClassGraph, Variable
 from oocdm.inference.evaluate import Fitted
-from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prepared import Prepared
+from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Categorical, Field
 
 NUM_OTHERS = 64  # values that a parent is imagined to have had instead

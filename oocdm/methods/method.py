@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from torch import Tensor
 
-from oocdm.discovery import Discovery, Settling, StructureParts
-from oocdm.models.network import AbstractWorldModel
+from oocdm.data.dataset import Dataset
+from oocdm.discovery import Discovery, Settling
+from oocdm.errors import ModelError
+from oocdm.graph import AbstractEdgeSpace
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
+from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
 
 
 @dataclass(frozen=True)
 class Term:
-    """One term of an objective: a weight, and the structures that the batch is divided among."""
+    """One term of an objective: a weight, and the structures that the batch is divided among.
+
+    Structures that are learned by gradients are a tensor, and may lie between 0 and 1.
+    """
 
     weight: float
-    structures: np.ndarray
+    structures: np.ndarray | Tensor
 
 
 @dataclass(frozen=True)
@@ -51,38 +59,65 @@ class Schedule:
 class Standing:
     """Where learning stands when a batch is drawn."""
 
+    model: AbstractWorldModel
     estimate: np.ndarray  # the structure that discovery found last
     free: np.ndarray  # parts that discovery may change
     contested: np.ndarray  # parts whose place in the estimate is not clear yet
-    parts: StructureParts
     iteration: int
+    share: float = 0.0  # of the learning that is over
 
 
+@dataclass(frozen=True)
 class AbstractMethod(ABC):
-    """A method that `fit` can train."""
+    """A method that `fit` can train: a frozen dataclass whose fields are its options."""
 
     name: ClassVar[str]
-    schedule: Schedule
-    hide_variables: float = 0.0  # probability that a single variable is hidden while training
+    # Probability that a single variable is hidden from a training sample.
+    hide_variables: ClassVar[float] = 0.0
+
+    preset_name: str = "default"
+    schedule: Schedule = field(default_factory=Schedule)
 
     @abstractmethod
-    def build(self, schema: Schema, scales: Scales) -> AbstractWorldModel:
-        """A new model with random weights."""
+    def build(
+        self, schema: Schema, scales: Scales, counts: Mapping[str, int] | None = None
+    ) -> AbstractWorldModel:
+        """A new model with random weights; `counts` are the numbers of objects, if fixed."""
+
+    def check_data(self, data: Dataset) -> None:  # noqa: B027, nothing to refuse by default
+        """Raise a `DataError` if the method cannot learn from such data."""
 
     @abstractmethod
     def start(
-        self, schema: Schema, known: np.ndarray | None, testable: np.ndarray
+        self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The structure that training starts from, and which parts of it discovery may change.
 
         `known` are the edges that a user gave, if any; `testable` those that can occur.
         """
 
+    def discover_first(
+        self,
+        data: Dataset,
+        edges: AbstractEdgeSpace,
+        free: np.ndarray,
+        seed: int,
+        settling: Settling | None = None,
+    ) -> Discovery | None:
+        """A structure from the data alone, before any training; None if the method needs a model.
+
+        `free` says of each edge whether it is asked about; `settling` is told how many are settled.
+        """
+        return None
+
     @abstractmethod
     def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
         """What one batch is scored under; rows of structures divide the batch evenly."""
 
-    @abstractmethod
+    def penalty(self, model: AbstractWorldModel) -> Tensor | None:
+        """What is added to the loss of every batch, if anything."""
+        return None
+
     def discover(
         self,
         model: AbstractWorldModel,
@@ -97,7 +132,22 @@ class AbstractMethod(ABC):
         `weights` say how readily each edge is believed beforehand, 1 on average; `settling` is
         told how many edges are settled.
         """
+        return None
 
-    @abstractmethod
+    def with_threshold(self, threshold: float) -> Self:
+        """The method with another threshold for edges, if it has one."""
+        raise ModelError(f"Method `{self.name}` has no threshold.")
+
     def to_json(self) -> dict[str, Any]:
-        """All options of the method, JSON-ready."""
+        """All options of the method with its name, JSON-ready."""
+        return {"name": self.name, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, options: dict[str, Any]) -> Self:
+        """Read back what `to_json` wrote, less the name."""
+        return cls(**{**options, "schedule": Schedule(**options["schedule"])})
+
+    @classmethod
+    @abstractmethod
+    def preset(cls, name: str, **options: Any) -> Self:
+        """The method with the options of a preset, "default" or "paper", and others."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,31 +18,19 @@ from oocdm.discovery import (
     discover_leave_one_out,
 )
 from oocdm.errors import ModelError
-from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
+from oocdm.graph import AbstractEdgeSpace
+from oocdm.methods.class_method import AbstractClassMethod
+from oocdm.methods.method import Standing, Term
 from oocdm.models.fast import FastModel
-from oocdm.models.network import AbstractWorldModel
-from oocdm.models.options import ModelOptions
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
+from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
-
-PAPER_SCHEDULE = Schedule(
-    iterations=50,
-    steps_per_iteration=1000,
-    polish_steps=0,
-    patience=50,
-    optimiser="adam",
-    learning_rate=1e-3,
-    final_learning_rate=1e-3,
-    max_gradient_norm=0.5,
-    resolution=0.0,
-    final_resolution=0.0,
-    held_out=0.0,
-)
 
 
 @dataclass(frozen=True)
-class Oocdm(AbstractMethod):
+class Oocdm(AbstractClassMethod):
     """Learns predictors under many graphs, discovers the graph from them, and repeats.
 
     The default divides each batch among four kinds of structures: any (each part present with
@@ -57,9 +46,6 @@ class Oocdm(AbstractMethod):
 
     name: ClassVar[str] = "oocdm"
 
-    preset_name: str = "default"
-    model: ModelOptions = field(default_factory=ModelOptions)
-    schedule: Schedule = field(default_factory=Schedule)
     min_effect: float = 0.1  # share of the unexplained variance that an edge must explain
     false_discovery_rate: float = 0.05  # expected share of wrong edges among those found
     threshold: float | None = None  # nats that an edge must add, instead of the two above
@@ -73,7 +59,7 @@ class Oocdm(AbstractMethod):
     patience: int = 4096  # transitions before an edge may be given up; at most half of them
     # Probability that a single variable is hidden from a training sample, as variable-level
     # discovery will do; half of the samples keep everything.
-    hide_variables: float = 0.0
+    hide_variables: float = 0.0  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         if not 0 <= self.hide_variables < 1:
@@ -82,13 +68,9 @@ class Oocdm(AbstractMethod):
                 f"{self.hide_variables!r}."
             )
 
-    @staticmethod
-    def preset(name: str, **options: Any) -> Oocdm:
-        """The method with a preset's options: "default" or "paper"."""
-        options = {"model": ModelOptions.preset(name), **options}
-        if name == "paper":
-            options = {"schedule": PAPER_SCHEDULE, "threshold": 0.1, **options}
-        return Oocdm(preset_name=name, **options)
+    @classmethod
+    def preset(cls, name: str, **options: Any) -> Self:
+        return super().preset(name, **({"threshold": 0.1} if name == "paper" else {}) | options)
 
     @property
     def rule(self) -> Rule:
@@ -100,19 +82,24 @@ class Oocdm(AbstractMethod):
         """Whether the objective and the discovery rule are the paper's."""
         return self.preset_name == "paper"
 
-    def build(self, schema: Schema, scales: Scales) -> AbstractWorldModel:
+    def with_threshold(self, threshold: float) -> Self:
+        return replace(self, threshold=threshold)
+
+    def build(
+        self, schema: Schema, scales: Scales, counts: Mapping[str, int] | None = None
+    ) -> FastModel:
         # A hidden value is 0, and so is the mean of all others: the network must tell them apart.
         options = replace(self.model, flag_unknown=True) if self.hide_variables else self.model
         return FastModel(schema, options, scales)
 
     def start(
-        self, schema: Schema, known: np.ndarray | None, testable: np.ndarray
+        self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        num_paths = StructureParts(schema).width - len(testable)
-        edges = testable if known is None else known
+        num_paths = StructureParts.of(edges.schema).width - len(testable)
+        is_in = testable if known is None else known
         is_free = testable if known is None else np.zeros_like(testable)
         return (
-            np.concatenate([edges, np.ones(num_paths, dtype=bool)]),
+            np.concatenate([is_in, np.ones(num_paths, dtype=bool)]),
             np.concatenate([is_free, np.full(num_paths, not self.is_paper)]),
         )
 
@@ -148,14 +135,15 @@ class Oocdm(AbstractMethod):
         with np.errstate(divide="ignore"):
             drawn = np.log(weight) + rng.gumbel(size=(count, len(weight)))
         rows, is_turned = np.arange(count), np.zeros(drawn.shape, dtype=bool)
-        for columns in now.parts.columns:
+        parts = StructureParts.of(now.model.schema)
+        for columns in parts.columns:
             chosen = columns[drawn[:, columns].argmax(1)]
             is_turned[rows, chosen] = True
-            edges = columns[columns < now.parts.num_edges]
+            edges = columns[columns < parts.num_edges]
             present = edges[now.estimate[edges]]
             if len(present):
                 replaced = rng.choice(present, size=count)
-                is_edge = (rows % 2 == 1) & (chosen < now.parts.num_edges)
+                is_edge = (rows % 2 == 1) & (chosen < parts.num_edges)
                 comes_in = is_edge & ~now.estimate[chosen]
                 is_turned[rows[comes_in], replaced[comes_in]] = True
         return now.estimate ^ (is_turned & now.free)
@@ -169,6 +157,7 @@ class Oocdm(AbstractMethod):
         weights: np.ndarray | None = None,
         settling: Settling | None = None,
     ) -> Discovery | None:
+        assert isinstance(model, AbstractClassModel)  # as built
         if self.is_paper:
             if not free[: len(model.index)].any():
                 return None
@@ -185,14 +174,6 @@ class Oocdm(AbstractMethod):
             *(scored, free, self.rule, path_threshold, resolution), patience, weights, settling
         )
         return discover_around(model, estimate, search)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            **asdict(self),
-            "name": self.name,
-            "model": self.model.to_json(),
-            "schedule": asdict(self.schedule),
-        }
 
 
 def _any(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:

@@ -6,12 +6,11 @@ from dataclasses import fields
 from typing import Any
 
 from oocdm.errors import ModelError, suggest
-from oocdm.methods.method import AbstractMethod, Schedule
+from oocdm.methods.method import AbstractMethod
 from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
-from oocdm.models.options import ModelOptions
 
-METHODS: dict[str, type[Oocdm] | type[Oofull]] = {"oocdm": Oocdm, "oofull": Oofull}
+METHODS: dict[str, type[AbstractMethod]] = {"oocdm": Oocdm, "oofull": Oofull}
 
 
 def make_method(name: str, preset: str = "default", **options: Any) -> AbstractMethod:
@@ -41,9 +40,7 @@ def method_from_json(data: dict[str, Any]) -> AbstractMethod:
     if name not in METHODS:
         raise ModelError(f"Unknown method `{name}`. {suggest(name, METHODS)}")
     try:
-        options["model"] = ModelOptions.from_json(options["model"])
-        options["schedule"] = Schedule(**options["schedule"])
-        return METHODS[name](**options)
+        return METHODS[name].from_json(options)
     except (KeyError, TypeError) as error:
         raise ModelError(
             f"Method `{name}`: settings that this version cannot read ({error})."

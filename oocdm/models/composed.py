@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from oocdm.models.attention import attend, closed
 from oocdm.models.features import Inputs
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.parameters import PredictorParameters
 from oocdm.models.wiring import Wiring
 
@@ -48,7 +48,7 @@ class Sender:
 class ComposedPredictor:
     """What turns encoded attributes into outputs of decoders and linear maps."""
 
-    def __init__(self, model: AbstractWorldModel, c: str, wiring: Wiring) -> None:
+    def __init__(self, model: AbstractClassModel, c: str, wiring: Wiring) -> None:
         self.model, self.c, self.wiring = model, c, wiring
         self.predictor: PredictorParameters = model.predictor(c)
         self.num_structures = len(wiring.structures)

@@ -13,14 +13,15 @@ from torch.nn import functional
 from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.models.composed import LEAK, ComposedPredictor
 from oocdm.models.features import Inputs
-from oocdm.models.network import AbstractWorldModel, Predictor, SnapshotPredictor, Structures
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.prediction import Predictions
 from oocdm.models.targets import SlimTargets, can_be_slim
 from oocdm.models.toggled import ToggledPredictor
 from oocdm.models.wiring import Wiring
+from oocdm.models.world_model import Predictor, SnapshotPredictor, Structures
 
 
-class FastModel(AbstractWorldModel):
+class FastModel(AbstractClassModel):
     """OOCDM with masked weights, batched over fields, targets and structures."""
 
     def encode(self, inputs: Inputs) -> dict[str, Tensor]:
@@ -91,5 +92,5 @@ class FastModel(AbstractWorldModel):
         for c, predictor in composed.items():
             out, linear = predictor(inputs, encoded)
             has_self = predictor.wiring.spread(predictor.has_self, len(out))
-            classes[c] = self.head(c, out, linear, inputs, has_self)
+            classes[c] = self.head(c, out, linear, inputs, has_self.unsqueeze(1))
         return Predictions(self.schema, classes)

@@ -11,6 +11,19 @@ AGGREGATORS = ("attention", "sum")
 
 
 @dataclass(frozen=True)
+class HeadOptions:
+    """How numbers from a decoder become distributions.
+
+    >>> HeadOptions().predict_change
+    True
+    """
+
+    predict_change: bool = True  # where V -> V' is an edge, predict the change of V
+    clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
+    sigma_floor: float = 1e-5
+
+
+@dataclass(frozen=True)
 class ModelOptions:
     """Sizes and structure of an OOCDM; the defaults improve on the paper.
 
@@ -47,6 +60,11 @@ class ModelOptions:
             raise ModelError(
                 f"local_dim must be a multiple of heads, got {self.local_dim} and {self.heads}."
             )
+
+    @property
+    def head(self) -> HeadOptions:
+        """The options that every kind of world model has."""
+        return HeadOptions(self.predict_change, self.clamp_means, self.sigma_floor)
 
     @staticmethod
     def preset(name: str) -> ModelOptions:

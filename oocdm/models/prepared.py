@@ -10,7 +10,7 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.models.features import Inputs, Targets
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.world_model import AbstractWorldModel
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.view import MOST_CODES, View, all_values, encode, num_codes
 
 
@@ -19,7 +19,7 @@ class Projection:
 
     def __init__(
         self,
-        model: AbstractWorldModel,
+        model: AbstractClassModel,
         c: str,
         fields: tuple[str, ...],
         weight: Tensor,
@@ -70,7 +70,7 @@ class Projection:
     def _count(self, fields: list[str]) -> int:
         return int(np.prod([num_codes(self._schema_fields[f]) or 1 for f in fields]))
 
-    def _channels(self, model: AbstractWorldModel, f: str) -> slice:
+    def _channels(self, model: AbstractClassModel, f: str) -> slice:
         """The channels of a field among the encodings of its class."""
         start = list(self._schema_fields).index(f) * model.encoded_dim[self.c]
         width, o = model.options.encoding_dim, model.options
@@ -80,7 +80,7 @@ class Projection:
             width += min(model.featuriser.raw_width[self.c], inputs)
         return slice(start, start + width)
 
-    def _add_table(self, model: AbstractWorldModel, fields: list[str], weight: Tensor) -> None:
+    def _add_table(self, model: AbstractClassModel, fields: list[str], weight: Tensor) -> None:
         tables = []
         for f in fields:
             values = all_values(self._schema_fields[f]).unsqueeze(1).to(model.device)

@@ -16,8 +16,9 @@ from torch.nn import functional
 
 from oocdm.errors import ModelError
 from oocdm.models.features import Inputs
-from oocdm.models.network import AbstractWorldModel, Structures
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.prediction import ClassPrediction, Predictions
+from oocdm.models.world_model import Structures
 
 LEAK = 0.01
 
@@ -49,7 +50,7 @@ class Parents:
         return torch.cat([*edges, self.decoder, self.sum, self.extremes], dim=1).squeeze(2)
 
 
-class ReferenceModel(AbstractWorldModel):
+class ReferenceModel(AbstractClassModel):
     """OOCDM, literally: masked activations, one target field after the other."""
 
     def decode(self, inputs: Inputs, structures: Structures) -> Predictions:
@@ -86,7 +87,7 @@ class ReferenceModel(AbstractWorldModel):
     ) -> ClassPrediction:
         parents = [self._parents(c, v, structures).local[v] for v in self.schema.targets(c)]
         has_self = torch.cat(parents, dim=1).squeeze(2)
-        return self.head(c, out, linear, inputs, has_self)
+        return self.head(c, out, linear, inputs, has_self.unsqueeze(1))
 
     # ---------------------------------------------------------------- encodings
 

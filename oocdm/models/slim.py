@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from oocdm.models.composed import LEAK
-from oocdm.models.network import PATHS, AbstractWorldModel
+from oocdm.models.network import PATHS, AbstractClassModel
 from oocdm.models.projection import Projection
 from oocdm.models.view import View
 from oocdm.models.wiring import Wiring
@@ -25,7 +25,7 @@ from oocdm.models.wiring import Wiring
 class SlimTarget:
     """The predictor of one target."""
 
-    def __init__(self, model: AbstractWorldModel, wiring: Wiring, c: str, v: str) -> None:
+    def __init__(self, model: AbstractClassModel, wiring: Wiring, c: str, v: str) -> None:
         self.model, self.c, self.v = model, c, v
         self.field = model.schema.field(c, v)
         self.i = model.schema.targets(c).index(v)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.slim import SlimTarget
 from oocdm.models.view import View, all_values, num_codes
 
@@ -26,7 +26,7 @@ class TabledTarget:
     object: then a prediction is one row of a table, made when it is first needed.
     """
 
-    def __init__(self, model: AbstractWorldModel, target: SlimTarget) -> None:
+    def __init__(self, model: AbstractClassModel, target: SlimTarget) -> None:
         self.field = target.field
         self._model, self._target = model, target
         fields = model.schema.fields

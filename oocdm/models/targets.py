@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.models.network import AbstractWorldModel, Structures
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.options import ModelOptions
 from oocdm.models.prediction import (
     CategoricalField,
@@ -23,6 +23,7 @@ from oocdm.models.slim import SlimTarget
 from oocdm.models.tabled import TabledTarget
 from oocdm.models.view import FieldName, View
 from oocdm.models.wiring import Wiring
+from oocdm.models.world_model import Structures
 
 
 def can_be_slim(options: ModelOptions) -> bool:
@@ -34,7 +35,7 @@ class SlimTargets:
     """All targets under one structure; each is computed when it is asked for."""
 
     @torch.no_grad()
-    def __init__(self, model: AbstractWorldModel, structure: Structures) -> None:
+    def __init__(self, model: AbstractClassModel, structure: Structures) -> None:
         self._model, self._dtype = model, model.dtype
         schema, wiring = model.schema, Wiring(model, structure)
         self._targets = {

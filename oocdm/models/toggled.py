@@ -16,7 +16,7 @@ from torch import Tensor
 
 from oocdm.models.composed import ComposedPredictor, masked
 from oocdm.models.features import Inputs
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.wiring import Wiring
 
 
@@ -57,7 +57,7 @@ class ToggledPredictor(ComposedPredictor):
     """
 
     def __init__(
-        self, model: AbstractWorldModel, c: str, structure: np.ndarray, parts: np.ndarray
+        self, model: AbstractClassModel, c: str, structure: np.ndarray, parts: np.ndarray
     ) -> None:
         structures = model.neighbours(c, structure, parts)
         self._sort_parts(model, c, structures, np.asarray(parts))
@@ -74,7 +74,7 @@ class ToggledPredictor(ComposedPredictor):
             self.extreme_weight = by_target(self.extreme_weight.expand(self.num_structures, -1, -1))
 
     def _sort_parts(
-        self, model: AbstractWorldModel, c: str, structures: Tensor, parts: np.ndarray
+        self, model: AbstractClassModel, c: str, structures: Tensor, parts: np.ndarray
     ) -> None:
         """Find the neighbours by what they turn: an own field, a field of others, a path."""
         num_own = len(model.schema.fields(c))

@@ -11,7 +11,7 @@ from torch.nn import functional
 from oocdm.data.snapshot import Snapshot
 from oocdm.models.composed import LEAK
 from oocdm.models.features import are_equal, is_discrete
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.scales import as_numbers
 from oocdm.schema import Field
 
@@ -48,7 +48,7 @@ def all_values(field: Field) -> Tensor:
 class View:
     """One snapshot as targets see it; all its values are known."""
 
-    def __init__(self, model: AbstractWorldModel, dtype: torch.dtype, now: Snapshot) -> None:
+    def __init__(self, model: AbstractClassModel, dtype: torch.dtype, now: Snapshot) -> None:
         self.model, self.dtype, self.now = model, dtype, now
         self._codes: dict[FieldName, Tensor] = {}
         self._encodings: dict[FieldName, Tensor] = {}
@@ -95,7 +95,7 @@ class View:
         return self._absent[c]
 
 
-def encode(model: AbstractWorldModel, c: str, f: str, values: Tensor, dtype: torch.dtype) -> Tensor:
+def encode(model: AbstractClassModel, c: str, f: str, values: Tensor, dtype: torch.dtype) -> Tensor:
     """Known values (batch, object, *shape) of a field encoded: (batch * object, channel)."""
     p, i = model.encoder(c), list(model.schema.fields(c)).index(f)
     x = model.featuriser.encode(c, f, values, dtype).flatten(0, 1)

@@ -10,13 +10,14 @@ from torch import Tensor
 
 from oocdm.graph import EdgeIndex
 from oocdm.models.features import Featuriser
-from oocdm.models.network import PATHS, AbstractWorldModel, Structures
+from oocdm.models.network import PATHS, AbstractClassModel
+from oocdm.models.world_model import Structures
 
 
 class Wiring:
     """The structures of one batch; what no structure uses need not be computed."""
 
-    def __init__(self, model: AbstractWorldModel, structures: Structures) -> None:
+    def __init__(self, model: AbstractClassModel, structures: Structures) -> None:
         self.model = model
         self.structures = structures
 

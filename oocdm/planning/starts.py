@@ -12,7 +12,7 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.data.world import WorldState
 from oocdm.errors import PlanError
 from oocdm.models.features import is_discrete
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.world_model import AbstractWorldModel
 from oocdm.planning.convert import to_world_state
 from oocdm.planning.counts import Counts
 from oocdm.schema import Schema

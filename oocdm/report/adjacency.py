@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from oocdm.errors import GraphError
-from oocdm.graph import ClassGraph, Edge, EdgeIndex, Evidence
+from oocdm.graph import ClassGraph, Edge, EdgeIndex, Evidence, Graph
+from oocdm.report.variables import draw_variables
 from oocdm.schema import Schema
 from oocdm.training.run import write_atomically
 
@@ -144,13 +145,17 @@ def draw_adjacency(
 
 def save_adjacency(
     path: str | Path,
-    graph: ClassGraph,
+    graph: Graph,
     evidence: Evidence | None = None,
     true: ClassGraph | None = None,
 ) -> None:
-    """Write the picture of `draw_adjacency` as a PNG file, whole or not at all."""
+    """Write the picture of a graph, of classes or variables, as a PNG file, whole or not at all."""
     buffer = io.BytesIO()
-    draw_adjacency(graph, evidence, true).savefig(buffer, format="png", bbox_inches="tight")
+    if isinstance(graph, ClassGraph):
+        figure = draw_adjacency(graph, evidence, true)
+    else:
+        figure = draw_variables(graph, evidence, true)
+    figure.savefig(buffer, format="png", bbox_inches="tight")
     write_atomically(Path(path), buffer.getvalue())
 
 

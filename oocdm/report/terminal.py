@@ -10,22 +10,19 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from oocdm.discovery import VariableDiscovery
-from oocdm.graph import ClassGraph, Edge, EdgeIndex, Evidence
+from oocdm.graph import ClassGraph, Evidence, Graph
 
 if TYPE_CHECKING:
     from oocdm.inference.evaluate import Evaluation
     from oocdm.planning import EpisodeResults
 
-Place = int | tuple[int, int]  # of a class edge, or of an edge between two variables
-
 RIGHT, WRONG = "✓", "✗"
 
 
 def graph_text(
-    graph: ClassGraph, evidence: Evidence | None = None, true: ClassGraph | None = None
+    graph: Graph, evidence: Evidence | None = None, true: ClassGraph | None = None
 ) -> Text:
-    """A graph as it prints, one target a row, with scores in nats; marked against the true one.
+    """A graph as it prints, one target a row, with scores; marked against the true one.
 
     Half the width of a score's interval stands beside it. Edges that are still open come last.
 
@@ -38,42 +35,49 @@ def graph_text(
     >>> print(graph_text(found, true=true))
     ✗ Ball.x <- self.x, self.v (missed)
     ✗ Ball.v <- self.x (wrong), self.v
+    >>> print(graph_text(found.ground({"Ball": 1})))
+    Ball[0].x <- Ball[0].x
+    Ball[0].v <- Ball[0].x, Ball[0].v
     """
+    is_in, is_true = _flags(graph, true)
     rows = []
-    for class_name in graph.schema.classes:
-        for field_name in graph.schema.targets(class_name):
-            edges = [graph.index.edges[i] for i in graph.index.of_target(class_name, field_name)]
-            parts = [
-                _edge_text(e, graph, evidence, true) for e in edges if _is_shown(e, graph, true)
-            ]
-            row = _mark(edges, graph, true).append(f"{class_name}.{field_name} <- ")
-            rows.append(row.append_text(Text(", ").join(parts) if parts else Text("(nothing)")))
+    for target, sources in _sources(graph):
+        shown = [(name, i) for name, i in sources if is_in[i] or is_true[i]]
+        parts = [
+            _source_text(name, is_in[i], is_true[i], true is not None, _notes(evidence, i))
+            for name, i in shown
+        ]
+        is_right = all(is_in[i] == is_true[i] for _, i in shown)
+        row = Text() if true is None else _mark(is_right)
+        row.append(f"{target} <- ")
+        rows.append(row.append_text(Text(", ").join(parts) if parts else Text("(nothing)")))
     if evidence is not None:
         rows += _open_rows(evidence)
     return Text("\n").join(rows)
 
 
-def variables_text(found: VariableDiscovery) -> Text:
-    """A graph over single variables as it prints, with scores in nats; open edges come last.
+def _flags(graph: Graph, true: ClassGraph | None) -> tuple[np.ndarray, np.ndarray]:
+    """Which edges a graph has, and which the true one; without that, as if it were true."""
+    if isinstance(graph, ClassGraph):
+        return graph.mask, graph.mask if true is None else true.mask
+    is_in = graph.matrix.ravel()
+    return is_in, is_in if true is None else true.ground(graph.counts).matrix.ravel()
 
-    >>> from oocdm.graph import VariableGraph
-    >>> one, names = np.ones((1, 1)), ("Ball[0].x",)
-    >>> graph = VariableGraph(names, names, one)
-    >>> print(variables_text(VariableDiscovery(graph, one, one, 2 * one, one, np.array([["yes"]]))))
-    Ball[0].x <- Ball[0].x (1.00 ± 0.50)
-    """
-    graph, rows = found.graph, []
-    for j, output in enumerate(graph.outputs):
-        parts = [
-            Text().append(graph.inputs[i], "bold").append(f" ({_interval(found, (i, j))})", "dim")
-            for i in np.flatnonzero(graph.matrix[:, j]).tolist()
+
+def _sources(graph: Graph) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Each target with the possible sources, and where their edges stand among all."""
+    if isinstance(graph, ClassGraph):
+        index = graph.index
+        return [
+            (f"{c}.{v}", [(index.edges[i].source, i) for i in index.of_target(c, v).tolist()])
+            for c in graph.schema.classes
+            for v in graph.schema.targets(c)
         ]
-        row = Text(f"{output} <- ")
-        rows.append(row.append_text(Text(", ").join(parts) if parts else Text("(nothing)")))
-    places = np.argwhere(found.decision == "undecided").tolist()
-    for i, j in sorted(places, key=lambda place: -found.score[place[0], place[1]]):
-        rows.append(_open_row(f"{graph.outputs[j]} <- {graph.inputs[i]}", found, (i, j)))
-    return Text("\n").join(rows)
+    num = len(graph.outputs)
+    return [
+        (output, [(name, i * num + j) for i, name in enumerate(graph.inputs)])
+        for j, output in enumerate(graph.outputs)
+    ]
 
 
 def _open_rows(evidence: Evidence) -> list[Text]:
@@ -81,46 +85,37 @@ def _open_rows(evidence: Evidence) -> list[Text]:
     positions = [i for i, word in enumerate(evidence.decision) if word == "undecided"]
     positions = [i for i in positions if not np.isnan(evidence.score[i])]
     positions.sort(key=lambda i: -evidence.score[i])
-    edges = EdgeIndex.of(evidence.schema).edges
-    return [_open_row(str(edges[i]), evidence, i) for i in positions]
+    rows = []
+    for i in positions:
+        row = Text(f"? {evidence.edges.names[i]}", "yellow")
+        rows.append(row.append(f" ({_score(evidence, i)}, open)", "dim"))
+    return rows
 
 
-def _open_row(edge: str, evidence: Evidence | VariableDiscovery, i: Place) -> Text:
-    return Text(f"? {edge}", "yellow").append(f" ({_interval(evidence, i)}, open)", "dim")
-
-
-def _interval(evidence: Evidence | VariableDiscovery, i: Place) -> str:
+def _score(evidence: Evidence, i: int) -> str:
     half = (evidence.high[i] - evidence.low[i]) / 2
-    return f"{evidence.score[i]:.2f} ± {half:.2f}"
+    return f"{evidence.score[i]:.2f}" + ("" if np.isnan(half) else f" ± {half:.2f}")
 
 
-def _is_shown(edge: Edge, graph: ClassGraph, true: ClassGraph | None) -> bool:
-    return edge in graph or (true is not None and edge in true)
+def _notes(evidence: Evidence | None, i: int) -> list[str]:
+    if evidence is None:
+        return []
+    notes = [] if np.isnan(evidence.score[i]) else [_score(evidence, i)]
+    given = str(evidence.decision[i])
+    return [*notes, given] if given in ("required", "forbidden") else notes
 
 
-def _mark(edges: Sequence[Edge], graph: ClassGraph, true: ClassGraph | None) -> Text:
-    if true is None:
-        return Text()
-    is_right = all((edge in graph) == (edge in true) for edge in edges)
+def _mark(is_right: bool) -> Text:
     return Text().append(*((f"{RIGHT} ", "green") if is_right else (f"{WRONG} ", "bold red")))
 
 
-def _edge_text(
-    edge: Edge, graph: ClassGraph, evidence: Evidence | None, true: ClassGraph | None
-) -> Text:
-    notes = []
-    if evidence is not None:
-        i = graph.index.position[edge]
-        if not np.isnan(evidence.score[i]):
-            notes.append(_interval(evidence, i))
-        if evidence.decision[i] in ("required", "forbidden"):
-            notes.append(str(evidence.decision[i]))
-    style = "green" if true is not None else "bold"
-    if edge not in graph:
+def _source_text(name: str, is_in: bool, is_true: bool, is_judged: bool, notes: list[str]) -> Text:
+    style = "green" if is_judged else "bold"
+    if not is_in:
         notes, style = [*notes, "missed"], "yellow"
-    elif true is not None and edge not in true:
+    elif not is_true:
         notes, style = [*notes, "wrong"], "bold red"
-    text = Text().append(edge.source, style)
+    text = Text().append(name, style)
     return text.append(f" ({', '.join(notes)})", style="dim") if notes else text
 
 

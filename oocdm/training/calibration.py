@@ -7,9 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from oocdm.graph import ClassGraph
-from oocdm.models.network import AbstractWorldModel
 from oocdm.models.prepared import Prepared
+from oocdm.models.world_model import AbstractWorldModel, Structures
 
 NUM_FLOORS = 33  # floors that are tried, from the finest resolution to the spread of the change
 SMALLEST_FLOOR = 1e-4  # where no finest resolution is given
@@ -19,7 +18,7 @@ CHUNK = 4096
 
 @torch.no_grad()
 def calibrate_sigma(
-    model: AbstractWorldModel, graph: ClassGraph, data: Prepared, finest: float
+    model: AbstractWorldModel, structures: Structures, data: Prepared, finest: float
 ) -> None:
     """Set the floor of every predicted sigma to what explains held-out transitions best.
 
@@ -29,9 +28,9 @@ def calibrate_sigma(
     cannot come. `finest` is the smallest floor, as a fraction of the spread of the change.
     """
     fractions = 10.0 ** torch.linspace(math.log10(finest or SMALLEST_FLOOR), 0.0, NUM_FLOORS)
-    for c in model.predictors:
+    for c in model.schema.classes:
         model.head_scales(c).sigma_floor.zero_()
-    predict = model.under(model.structures(graph))
+    predict = model.under(structures)
     totals: dict[str, Tensor] = {}
     largest: dict[str, Tensor] = {}
     usual: dict[str, Tensor] = {}  # sums of log sigma

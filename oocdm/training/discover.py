@@ -11,11 +11,12 @@ from oocdm.discovery import (
     Discovery,
     Settling,
     Stopping,
-    VariableDiscovery,
     variables,
 )
 from oocdm.errors import ModelError
+from oocdm.graph import ClassGraph, EdgeIndex, Evidence
 from oocdm.methods import AbstractMethod, Oocdm
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
 from oocdm.training.fit import FitResult
 
@@ -41,14 +42,18 @@ def discover(
     """
     method = _method(result, threshold)
     data.check_schema(result.schema, "the model")
-    testable = result.graph.index.testable(data.max_counts)
-    _, free = method.start(result.schema, None, testable)
+    method.check_data(data)
+    edges = result.model.edges
+    testable = edges.spread(EdgeIndex.of(result.schema).testable(data.max_counts))
+    _, free = method.start(edges, None, testable)
     estimate = result.model.structures(result.graph)[0].bool().cpu().numpy()
     estimate[: len(testable)] &= testable
     # Discovery may stop early: the transitions that it sees first must be any of them.
     rows = np.random.default_rng(result.seed).permutation(len(data))
     prepared = Prepared.of(result.learned, data, rows)
-    found = method.discover(result.learned, prepared, estimate, free, settling=progress)
+    found = method.discover_first(data, edges, free, result.seed, progress)
+    if found is None:
+        found = method.discover(result.learned, prepared, estimate, free, settling=progress)
     if found is None:
         raise ModelError(f"Method `{method.name}` does not discover a graph.")
     return found
@@ -59,7 +64,7 @@ def discover_variables(
     data: Dataset,
     threshold: float | None = None,
     progress: Settling | None = None,
-) -> VariableDiscovery:
+) -> Evidence:
     """Which of the edges of a run's graph hold between which single variables, on a dataset.
 
     For worlds in which objects of one class behave differently, and for data with the same objects
@@ -74,12 +79,15 @@ def discover_variables(
     >>> found = discover_variables(result, data, threshold=0.1)
     >>> found.graph.outputs[:3]
     ('Block[0].s1', 'Block[0].s2', 'Block[0].s3')
-    >>> found.score.shape
-    (12, 10)
+    >>> len(found.score)
+    120
     """
     method = _method(result, threshold)
-    if not isinstance(method, Oocdm):
-        raise ModelError(f"Method `{method.name}` does not discover a graph.")
+    if not (isinstance(method, Oocdm) and isinstance(result.graph, ClassGraph)):
+        raise ModelError(
+            f"discover_variables: expected a run of the method `oocdm`, got `{method.name}`."
+        )
+    assert isinstance(result.learned, AbstractClassModel)  # as the method builds it
     scored, resolution = data, None
     if not method.is_paper:
         scored = data.head(method.max_scored)
@@ -92,10 +100,7 @@ def discover_variables(
 def _method(result: FitResult, threshold: float | None) -> AbstractMethod:
     """The method of a run, with another threshold if there is one."""
     method = result.method
-    if not isinstance(method, Oocdm):
-        if threshold is not None:
-            raise ModelError(f"Method `{method.name}` has no threshold.")
-        return method
-    # The network is trained: what it will not have shown by then it does not know.
-    quick = replace(method, patience=min(method.patience, Stopping.patience))
-    return quick if threshold is None else replace(quick, threshold=threshold)
+    if isinstance(method, Oocdm):
+        # The network is trained: what it will not have shown by then it does not know.
+        method = replace(method, patience=min(method.patience, Stopping.patience))
+    return method if threshold is None else method.with_threshold(threshold)

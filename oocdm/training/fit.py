@@ -10,10 +10,10 @@ from oocdm.data.dataset import Dataset, load_dataset
 from oocdm.discovery import Priors
 from oocdm.discovery.priors import PriorKnowledge
 from oocdm.errors import GraphError, ModelError
-from oocdm.graph import ClassGraph, Evidence
+from oocdm.graph import ClassGraph, Evidence, Graph, graph_from_json
 from oocdm.methods import AbstractMethod, make_method, method_from_json
-from oocdm.models.network import AbstractWorldModel
 from oocdm.models.scales import Scales
+from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
 from oocdm.training.run import (
     CHECKPOINT,
@@ -42,7 +42,7 @@ class FitResult:
     """
 
     model: AbstractWorldModel
-    graph: ClassGraph
+    graph: Graph
     evidence: Evidence
     learned: AbstractWorldModel
     method: AbstractMethod
@@ -54,6 +54,13 @@ class FitResult:
     def schema(self) -> Schema:
         """The schema of the model."""
         return self.model.schema
+
+    @property
+    def class_graph(self) -> ClassGraph:
+        """The graph between classes; of one between variables, the smallest that covers it."""
+        if isinstance(self.graph, ClassGraph):
+            return self.graph
+        return ClassGraph.covering(self.schema, self.graph)
 
     def save(self, folder: str | Path, **config: Any) -> None:
         """Write the run to a folder: config, schema, graph and weights."""
@@ -69,7 +76,7 @@ def fit(
     data: Dataset,
     method: str | AbstractMethod = "oocdm",
     seed: int = 0,
-    graph: ClassGraph | None = None,
+    graph: Graph | None = None,
     priors: PriorKnowledge = None,
     preset: str = "default",
     device: str = "cpu",
@@ -110,6 +117,7 @@ def fit(
         raise GraphError("fit: expected a known graph or priors, got both.")
     trainer = Trainer(data, chosen, seed, graph, device, known)
     extra = {
+        "counts": data.max_counts,
         "known_graph": None if graph is None else graph.to_json(),
         "priors": known.to_json(),
         **(config or {}),
@@ -141,7 +149,7 @@ def resume(
         data,
         method_from_json(config["method"]),
         int(config["seed"]),
-        None if known is None else ClassGraph.from_json(schema, known),
+        None if known is None else graph_from_json(schema, known),
         priors=Priors.of(schema, config.get("priors")),
     )
     if (path / CHECKPOINT).is_file():
@@ -156,8 +164,9 @@ def load(folder: str | Path) -> FitResult:
     config = _read_config(path)
     schema = Schema.from_json(read_json(path / "schema.json"))
     method = method_from_json(config["method"])
-    model, learned = (_read_model(path / name, method, schema) for name in (MODEL, LEARNED))
-    graph, evidence = read_graph(path, schema)
+    counts = config.get("counts")
+    model, learned = (_read_model(path / name, method, schema, counts) for name in (MODEL, LEARNED))
+    graph, evidence = read_graph(path, model.edges)
     history = read_json(path / "history.json")
     return FitResult(
         *(model, graph, evidence, learned, method),
@@ -167,8 +176,10 @@ def load(folder: str | Path) -> FitResult:
     )
 
 
-def _read_model(path: Path, method: AbstractMethod, schema: Schema) -> AbstractWorldModel:
-    model = method.build(schema, Scales.unit(schema))
+def _read_model(
+    path: Path, method: AbstractMethod, schema: Schema, counts: dict[str, int] | None
+) -> AbstractWorldModel:
+    model = method.build(schema, Scales.unit(schema), counts)
     load_weights(model, read_tensors(path)[0], path)
     return model
 

@@ -16,11 +16,11 @@ from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from oocdm.errors import GraphError, ModelError
-from oocdm.graph import ClassGraph, Evidence
-from oocdm.schema import Schema
+from oocdm.graph import AbstractEdgeSpace, Evidence, Graph, graph_from_json
 from oocdm.training.trainer import Position, Trainer
 
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
+AFTER_LEARNING = ("polish", "done")  # when there are two networks
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -85,7 +85,7 @@ def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], path: Path)
 def write_checkpoint(folder: Path, trainer: Trainer) -> None:
     """Write all that is needed to go on: weights, optimiser, position, random state."""
     tensors = {f"model/{n}": t for n, t in trainer.model.state_dict().items()}
-    if trainer.position.phase != "learn":
+    if trainer.position.phase in AFTER_LEARNING:
         tensors |= {f"learned/{n}": t for n, t in trainer.learned.state_dict().items()}
     tensors |= {f"optimiser/{n}": t for n, t in trainer.optimiser.state.items()}
     metadata = {
@@ -107,7 +107,7 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: not a checkpoint of this version ({error}).") from None
     load_weights(trainer.model, _named(tensors, "model/"), path)
-    if position.phase != "learn":
+    if position.phase in AFTER_LEARNING:
         trainer.learned = trainer.model.copy()
         load_weights(trainer.learned, _named(tensors, "learned/"), path)
     trainer.position = position
@@ -124,17 +124,17 @@ def _named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
 
-def graph_to_json(graph: ClassGraph, evidence: Evidence) -> Any:
+def graph_to_json(graph: Graph, evidence: Evidence) -> Any:
     """The graph, and a row of evidence for every possible edge."""
     return {**graph.to_json(), "table": evidence.rows()}
 
 
-def read_graph(folder: Path, schema: Schema) -> tuple[ClassGraph, Evidence]:
+def read_graph(folder: Path, edges: AbstractEdgeSpace) -> tuple[Graph, Evidence]:
     """The graph of a run, and the evidence for all possible edges."""
     data = read_json(folder / "graph.json")
     try:
-        graph = ClassGraph.from_json(schema, data)
-        return graph, Evidence.from_rows(schema, data["table"])
+        graph = graph_from_json(edges.schema, data)
+        return graph, Evidence.from_rows(edges, data["table"])
     except (KeyError, TypeError, AttributeError) as error:
         raise GraphError(f"{folder / 'graph.json'}: unexpected content ({error}).") from None
 

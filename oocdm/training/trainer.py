@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, Priors, StructureParts
-from oocdm.errors import DataError, GraphError, ModelError
-from oocdm.graph import ClassGraph, EdgeIndex, Evidence
+from oocdm.discovery import Discovery, Priors
+from oocdm.errors import DataError, ModelError
+from oocdm.graph import EdgeIndex, Evidence, Graph
 from oocdm.methods.method import AbstractMethod, Standing, Term
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.features import Featuriser, Inputs
@@ -35,9 +35,9 @@ WARM_UP = 100  # steps until a new optimiser knows enough of the gradients for f
 class Progress:
     """Where training is: shown to a person, or written to a log."""
 
-    phase: str  # "learn" or "polish"
-    step: int  # steps done in this phase
-    total: int  # at most so many steps in this phase
+    phase: str  # "discover", "learn" or "polish"
+    step: int  # steps, or edges, done in this phase
+    total: int  # at most so many in this phase
     metrics: dict[str, float]
 
 
@@ -48,7 +48,7 @@ Callback = Callable[[Progress], None]
 class Position:
     """All that changes during training beside weights: with them, a checkpoint is complete."""
 
-    phase: str = "learn"
+    phase: str = "discover"
     rounds: int = 0  # finished rounds of this phase
     unchanged: int = 0  # iterations since the graph last changed
     seconds: float = 0.0
@@ -98,12 +98,13 @@ class Trainer:
         data: Dataset,
         method: AbstractMethod,
         seed: int,
-        known: ClassGraph | None = None,
+        known: Graph | None = None,
         device: str = "cpu",
         priors: Priors | None = None,
     ) -> None:
         if len(data) == 0:
             raise DataError("fit: the dataset holds no transition.")
+        method.check_data(data)
         keep_freed_memory()
         self.method, self.schedule, self.seed = method, method.schedule, seed
         self.rng = np.random.default_rng(seed)
@@ -112,7 +113,8 @@ class Trainer:
             fitted, held = data.split(self.schedule.held_out, seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.model = method.build(data.schema, Featuriser.measure(fitted.transitions()))
+            scales = Featuriser.measure(fitted.transitions())
+            self.model = method.build(data.schema, scales, data.max_counts)
         self.model.to(device)
         self.logged = fitted
         self.fitted = Prepared.of(self.model, fitted)
@@ -121,15 +123,14 @@ class Trainer:
             # Discovery may stop early: the transitions that it sees first must be any of them.
             rows = np.random.default_rng(seed).permutation(len(held))
             self.held = Prepared.of(self.model, held, rows)
-        testable = EdgeIndex.of(data.schema).testable(data.max_counts)
-        self.testable = testable
-        known_mask = None if known is None else _known_mask(known, data)
-        start, self.free = method.start(data.schema, known_mask, testable)
-        self.parts = StructureParts(data.schema)
-        self.priors = Priors.none(data.schema) if priors is None else priors
-        num_edges = len(testable)
-        start[:num_edges] = self.priors.apply(start[:num_edges])
-        self.free[:num_edges] &= ~(self.priors.required | self.priors.forbidden)
+        edges = self.model.edges
+        self.testable = edges.spread(EdgeIndex.of(data.schema).testable(data.max_counts))
+        known_mask = None if known is None else edges.mask(known)
+        start, self.free = method.start(edges, known_mask, self.testable)
+        known_edges = Priors.none(data.schema) if priors is None else priors
+        self.priors = known_edges.over(edges)
+        start[: len(edges)] = self.priors.apply(start[: len(edges)])
+        self.free[: len(edges)] &= ~(self.priors.required | self.priors.forbidden)
         # The network when the graph was decided: polishing fits it to that graph alone.
         self.learned = self.model
         self.optimiser = self._new_optimiser()
@@ -144,26 +145,30 @@ class Trainer:
         return np.array(self.position.structure, dtype=bool)
 
     @property
-    def graph(self) -> ClassGraph:
+    def graph(self) -> Graph:
         """The current estimate of the graph."""
-        return ClassGraph(self.model.schema, self.structure[: len(self.model.index)])
+        return self.model.edges.graph(self._edges)
+
+    @property
+    def _edges(self) -> np.ndarray:
+        """The edges of the current estimate, a boolean for each possible one."""
+        return self.structure[: len(self.model.edges)]
 
     @property
     def evidence(self) -> Evidence:
         """What the data say about each edge, at the last look."""
-        schema, position = self.model.schema, self.position
-        graph = self.graph
-        evidence = Evidence.nothing(schema)
+        position, is_in = self.position, self._edges
+        evidence = Evidence.nothing(self.model.edges)
         if position.evidence:
-            evidence = Evidence.from_rows(schema, position.evidence)
+            evidence = Evidence.from_rows(self.model.edges, position.evidence)
             # The first iteration has no estimate to learn around: its graph is preliminary.
             later = np.array(position.found[1:] or position.found)
-            agreement = np.where(evidence.is_decided, (later == graph.mask).mean(0), np.nan)
+            agreement = np.where(evidence.is_decided, (later == is_in).mean(0), np.nan)
             evidence = replace(evidence, stability=agreement)
         # What discovery may not change was given, by a known graph or as prior knowledge.
-        given = np.where(graph.mask, "required", "forbidden")
-        given = np.where(self.testable | graph.mask, given, "untestable")
-        is_free = self.free[: len(graph.mask)]
+        given = np.where(is_in, "required", "forbidden")
+        given = np.where(self.testable | is_in, given, "untestable")
+        is_free = self.free[: len(is_in)]
         return replace(evidence, decision=np.where(is_free, evidence.decision, given))
 
     def run(
@@ -174,13 +179,19 @@ class Trainer:
     ) -> None:
         """Train to the end, calling back after every step and checkpointing after every round."""
         started, before = time.perf_counter(), self.position.seconds
-        rounds = {"learn": self._learn_round, "polish": self._polish_round}
+        rounds = {
+            "discover": self._discover_round,
+            "learn": self._learn_round,
+            "polish": self._polish_round,
+        }
         clock = Clock(started - before, max_seconds)
         while self.position.phase != "done":
             phase = self.position.phase
             clock.start(phase, self._learning_share)
             rounds[phase](callback, clock)
             self.position.seconds = before + time.perf_counter() - started
+            if not self.position.history:
+                continue  # the method finds nothing before it learns
             self.position.history[-1]["seconds"] = self.position.seconds
             logger.info("%s", self.position.history[-1])
             self.position.rng = dict(self.rng.bit_generator.state)
@@ -194,25 +205,40 @@ class Trainer:
         learning = s.iterations * s.steps_per_iteration
         return learning / max(learning + s.polish_steps, 1)
 
-    # ---------------------------------------------------------------- the two phases
+    # ---------------------------------------------------------------- the phases
+
+    def _discover_round(self, callback: Callback | None, clock: Clock) -> None:
+        """What the method can find before it has a model."""
+
+        def settling(done: int, total: int) -> None:
+            if callback is not None:
+                callback(Progress("discover", done, total, {}))
+
+        edges, free = self.model.edges, self.free[: len(self.model.edges)]
+        found = self.method.discover_first(self.logged, edges, free, self.seed, settling)
+        if found is not None:
+            self._take(found)
+            self._record("discover", int(free.sum()), [])
+        self.position.phase = "learn"
 
     def _learn_round(self, callback: Callback | None, clock: Clock) -> None:
         s, position = self.schedule, self.position
         total = s.iterations * s.steps_per_iteration
         done = position.rounds * s.steps_per_iteration
         structure = self.structure
-        now = Standing(structure, self.free, self._contested(), self.parts, position.rounds)
+        now = Standing(self.model, structure, self.free, self._contested(), position.rounds)
         blur = self.model.resolution(s.resolution) if s.resolution else None
         losses = []
         for i in range(s.steps_per_iteration):
             share = max((done + i) / total, clock.share)
             rate = s.learning_rate + (s.final_learning_rate - s.learning_rate) * share
-            losses.append(self._step(self.method.objective(now, self.rng), rate, blur))
+            terms = self.method.objective(replace(now, share=share), self.rng)
+            losses.append(self._step(terms, rate, blur))
             _report(callback, "learn", done + i + 1, total, losses[-1])
             if clock.share >= 1:
                 break
         position.rounds += 1
-        weights = self.priors.weights(self.free[: len(self.model.index)])
+        weights = self.priors.weights(self.free[: len(self.model.edges)])
         discovery = self.method.discover(self.model, self.held, structure, self.free, weights)
         if discovery is not None:
             self._take(discovery)
@@ -230,7 +256,7 @@ class Trainer:
         return contested
 
     def _take(self, discovery: Discovery) -> None:
-        num_edges = len(self.model.index)
+        num_edges = len(self.model.edges)
         has_changed = not np.array_equal(
             self.structure[:num_edges], discovery.structure[:num_edges]
         )
@@ -240,11 +266,12 @@ class Trainer:
         self.position.found.append(self.structure[:num_edges].tolist())
 
     def _finish_learning(self) -> None:
-        num_edges = len(self.model.index)
+        num_edges = len(self.model.edges)
         decision = np.array([row["decision"] for row in self.position.evidence] or [""] * num_edges)
         structure = self.structure
         structure[:num_edges] &= ~np.isin(decision, ["undecided", "no"])
-        free = self.free & ~self.parts.is_edge
+        free = self.free.copy()
+        free[:num_edges] = False
         if free.any():
             judged = self.method.discover(self.model, self.held, structure, free)
             structure = structure if judged is None else judged.structure
@@ -272,7 +299,8 @@ class Trainer:
         position.rounds += 1
         self._record("polish", done + len(losses), losses)
         if position.rounds * POLISH_ROUND >= total or clock.share >= 1:
-            calibrate_sigma(self.model, self.graph, self.held, s.final_resolution)
+            structures = self.model.structures(self.graph)
+            calibrate_sigma(self.model, structures, self.held, s.final_resolution)
             position.phase = "done"
 
     def _polish_blur(self, share: float) -> dict[str, Tensor] | None:
@@ -299,13 +327,16 @@ class Trainer:
             batch = replace(batch, inputs=self._partial_inputs(rows.numpy()))
         loss = torch.zeros((), device=self.model.device)
         structures = [
-            torch.as_tensor(term.structures, dtype=self.model.dtype, device=self.model.device)
+            torch.as_tensor(term.structures).to(self.model.device, self.model.dtype)
             for term in terms
         ]
         each = self.model.decode_each(batch.inputs, structures)
         for term, predictions in zip(terms, each, strict=True):
             scores = predictions.log_prob(batch.targets, blur)
             loss = loss - term.weight * mean_scores(scores, batch.targets).sum()
+        penalty = self.method.penalty(self.model)
+        if penalty is not None:
+            loss = loss + penalty
         self.model.zero_grad(set_to_none=True)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(
@@ -341,18 +372,9 @@ class Trainer:
             "phase": phase,
             "step": step,
             "loss": float(np.mean(losses)) if losses else None,
-            "edges": int(self.graph.mask.sum()),
+            "edges": int(self._edges.sum()),
         }
         self.position.history.append(entry)
-
-
-def _known_mask(known: ClassGraph, data: Dataset) -> np.ndarray:
-    if known.schema != data.schema:
-        raise GraphError(
-            "fit: the graph is for another schema than the data. "
-            f"They differ in {known.schema.difference(data.schema)}."
-        )
-    return known.mask
 
 
 def _report(callback: Callback | None, phase: str, step: int, total: int, loss: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from oocdm.discovery import Gains, StructureParts
-from oocdm.graph import EdgeIndex
+from oocdm.graph import ClassEdges, EdgeIndex
 from oocdm.schema import Schema
 
 
@@ -29,7 +29,9 @@ class Oracle:
 
     @property
     def model(self) -> Any:
-        return SimpleNamespace(schema=self.schema, index=EdgeIndex.of(self.schema))
+        return SimpleNamespace(
+            schema=self.schema, edges=ClassEdges(self.schema), index=EdgeIndex.of(self.schema)
+        )
 
     def part_gains(
         self,
@@ -43,7 +45,7 @@ class Oracle:
     ) -> Gains:
         """In place of `oocdm.discovery.part_gains`; ideal, so without errors."""
         self.calls += 1
-        parts = StructureParts(self.schema)
+        parts = StructureParts.of(self.schema)
         values = np.zeros(parts.width)
         for columns in parts.columns:
             for column in columns if tested is None else columns[tested[columns]]:
@@ -76,7 +78,7 @@ def random_oracle(
 
     With `is_shared` a part may stand in for several causes.
     """
-    parts = StructureParts(schema)
+    parts = StructureParts.of(schema)
     true = candidates & (rng.random(parts.width) < 0.4)
     gains = np.where(true, rng.uniform(0.5, 3.0, parts.width), -rng.uniform(0, 0.01, parts.width))
     stand_ins: dict[int, dict[int, float]] = {}

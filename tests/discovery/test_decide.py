@@ -55,7 +55,7 @@ def around(
 
 
 def leave_one_out(oracle: Oracle, testable: np.ndarray, threshold: float = THRESHOLD) -> Discovery:
-    num_paths = StructureParts(oracle.schema).width - len(testable)
+    num_paths = StructureParts.of(oracle.schema).width - len(testable)
     free = np.concatenate([testable, np.zeros(num_paths, dtype=bool)])
     start = np.concatenate([np.zeros_like(testable), np.ones(num_paths, dtype=bool)])
     search = Search(None, free, Rule(threshold=threshold), 0.0, None)  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def leave_one_out(oracle: Oracle, testable: np.ndarray, threshold: float = THRES
 
 
 def everything(schema: Schema) -> np.ndarray:
-    return np.ones(StructureParts(schema).width, dtype=bool)
+    return np.ones(StructureParts.of(schema).width, dtype=bool)
 
 
 def starts(schema: Schema, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -213,7 +213,7 @@ def test_untestable_edges_never_enter(schema: Schema, seed: int) -> None:
     rng = np.random.default_rng(seed)
     counts = {c: int(rng.integers(1, 3)) for c in schema.classes}
     testable = EdgeIndex.of(schema).testable(counts)
-    num_paths = StructureParts(schema).width - len(testable)
+    num_paths = StructureParts.of(schema).width - len(testable)
     free = np.concatenate([testable, np.ones(num_paths, dtype=bool)])
     oracle, true = random_oracle(schema, rng, (0.3, 0.8), free)
     oracle.gains[~free] = 9.0
@@ -234,7 +234,7 @@ def test_edges_and_paths_have_their_own_thresholds() -> None:
 
 def test_targets_move_side_by_side() -> None:
     """As many passes as the busiest target needs, not as many as there are edges."""
-    gains = np.full(StructureParts(BLOCK).width, -0.01)
+    gains = np.full(StructureParts.of(BLOCK).width, -0.01)
     gains[: len(BLOCK_TRUE.mask)][BLOCK_TRUE.mask] = 1.0
     oracle = Oracle(BLOCK, gains)
     found = around(oracle, np.zeros(len(gains), dtype=bool))
@@ -257,7 +257,7 @@ def test_the_default_number_of_passes_is_enough_for_the_paper_s_worlds(
 
 
 def test_a_search_that_is_cut_off_returns_what_it_has() -> None:
-    gains = np.full(StructureParts(BLOCK).width, 1.0)
+    gains = np.full(StructureParts.of(BLOCK).width, 1.0)
     found = around(Oracle(BLOCK, gains), np.zeros(len(gains), dtype=bool), max_passes=2)
-    parts = StructureParts(BLOCK)
+    parts = StructureParts.of(BLOCK)
     assert [int(found.structure[c].sum()) for c in parts.columns] == [2] * len(parts.columns)

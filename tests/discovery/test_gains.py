@@ -11,7 +11,7 @@ from oocdm.data import Dataset
 from oocdm.discovery import Stopping, StructureParts, part_gains
 from oocdm.discovery import gains as gains_module
 from oocdm.graph import ClassGraph, EdgeIndex
-from oocdm.models.network import PATHS, AbstractWorldModel
+from oocdm.models.network import PATHS, AbstractClassModel
 from oocdm.models.prediction import NormalField
 from oocdm.models.prepared import Prepared
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
@@ -48,7 +48,7 @@ def targets_of(schema: Schema) -> list[tuple[str, str]]:
 
 
 def test_every_part_belongs_to_exactly_one_target() -> None:
-    parts = StructureParts(SCHEMA)
+    parts = StructureParts.of(SCHEMA)
     index = EdgeIndex.of(SCHEMA)
     assert parts.targets == targets_of(SCHEMA)
     assert parts.width == len(index) + 3 * len(parts.targets)
@@ -60,7 +60,7 @@ def test_every_part_belongs_to_exactly_one_target() -> None:
 
 
 def test_columns_of_paths_are_those_that_the_model_reads() -> None:
-    model, parts = random_model(DATA), StructureParts(SCHEMA)
+    model, parts = random_model(DATA), StructureParts.of(SCHEMA)
     numbers = torch.arange(float(parts.width))[None]
     expected = torch.cat([model.path_block(numbers, c).flatten(0, 1) for c in SCHEMA.classes])
     for columns, row in zip(parts.columns, expected, strict=True):
@@ -68,7 +68,7 @@ def test_columns_of_paths_are_those_that_the_model_reads() -> None:
 
 
 def test_columns_are_those_that_the_model_numbers() -> None:
-    model, parts = random_model(DATA), StructureParts(SCHEMA)
+    model, parts = random_model(DATA), StructureParts.of(SCHEMA)
     rows = [row for c in SCHEMA.classes if c in model.predictors for row in model.part_columns(c)]
     assert [row.tolist() for row in rows] == [columns.tolist() for columns in parts.columns]
 
@@ -77,7 +77,7 @@ def test_columns_are_those_that_the_model_numbers() -> None:
 
 
 def mean_log_likelihood(
-    model: AbstractWorldModel, data: Dataset, structure: np.ndarray, c: str, v: str, blur: float
+    model: AbstractClassModel, data: Dataset, structure: np.ndarray, c: str, v: str, blur: float
 ) -> float:
     """Of one target under one structure, over all known values, with densities from NumPy."""
     row = torch.as_tensor(structure, dtype=model.dtype)[None]
@@ -105,10 +105,10 @@ def mean_log_likelihood(
 
 
 def one_at_a_time(
-    model: AbstractWorldModel, data: Dataset, structure: np.ndarray, blur: float = 0.0
+    model: AbstractClassModel, data: Dataset, structure: np.ndarray, blur: float = 0.0
 ) -> np.ndarray:
     """With each part and without it, all else as in the structure."""
-    parts = StructureParts(SCHEMA)
+    parts = StructureParts.of(SCHEMA)
     values = np.full(parts.width, np.nan)
     for (c, v), columns in zip(parts.targets, parts.columns, strict=True):
         as_it_is = mean_log_likelihood(model, data, structure, c, v, blur)
@@ -124,7 +124,7 @@ def one_at_a_time(
 def test_from_the_full_graph_values_are_the_paper_s_cmi(preset: str) -> None:
     """Equations for local and for global edges: log f(G_1) - log f(G_1 less the edge)."""
     model = random_model(DATA, preset)
-    parts = StructureParts(SCHEMA)
+    parts = StructureParts.of(SCHEMA)
     full = np.ones(parts.width, dtype=bool)
     values = part_gains(model, Prepared.of(model, DATA), full, None).mean
     np.testing.assert_allclose(values, one_at_a_time(model, DATA, full), atol=1e-9)
@@ -150,7 +150,7 @@ def test_from_the_full_graph_values_are_the_paper_s_cmi(preset: str) -> None:
 @pytest.mark.parametrize(("seed", "blur"), [(0, 0.0), (1, 0.1)])
 def test_values_around_another_structure(seed: int, blur: float) -> None:
     model = random_model(DATA, seed=seed)
-    structure = np.random.default_rng(seed).random(StructureParts(SCHEMA).width) < 0.6
+    structure = np.random.default_rng(seed).random(StructureParts.of(SCHEMA).width) < 0.6
     resolution = model.resolution(blur) if blur else None
     values = part_gains(model, Prepared.of(model, DATA), structure, resolution).mean
     np.testing.assert_allclose(values, one_at_a_time(model, DATA, structure, blur), atol=1e-9)
@@ -162,7 +162,7 @@ def test_values_around_another_structure(seed: int, blur: float) -> None:
 def test_only_tested_parts_are_worth_anything() -> None:
     model = random_model(DATA)
     prepared = Prepared.of(model, DATA)
-    full = np.ones(StructureParts(SCHEMA).width, dtype=bool)
+    full = np.ones(StructureParts.of(SCHEMA).width, dtype=bool)
     everything = part_gains(model, prepared, full, None).mean
     tested = np.random.default_rng(0).random(len(full)) < 0.3
     some = part_gains(model, prepared, full, None, tested).mean
@@ -174,7 +174,7 @@ def test_gains_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks differ in how many values they know; the mean is over all values all the same."""
     model = random_model(DATA)
     prepared = Prepared.of(model, DATA)
-    structure = np.random.default_rng(0).random(StructureParts(SCHEMA).width) < 0.5
+    structure = np.random.default_rng(0).random(StructureParts.of(SCHEMA).width) < 0.5
     whole = part_gains(model, prepared, structure, None)
     for chunk in (1, 2, 7):
         monkeypatch.setattr(gains_module, "CHUNK", chunk)
@@ -190,7 +190,7 @@ def test_errors_are_those_of_a_mean_over_episodes() -> None:
     """A ratio of sums over episodes, by the usual formula; here for one edge by hand."""
     data = ragged(SCHEMA, lengths=(4, 3, 6, 5, 4, 7, 3, 5, 6, 4))
     model = random_model(data)
-    full = np.ones(StructureParts(SCHEMA).width, dtype=bool)
+    full = np.ones(StructureParts.of(SCHEMA).width, dtype=bool)
     found = part_gains(model, Prepared.of(model, data), full, None)
     index = EdgeIndex.of(SCHEMA)
     edge = next(e for e in index.edges if str(e) == "Nest.food <- Ant[*].x")
@@ -216,7 +216,7 @@ def test_settled_parts_are_not_sampled_further() -> None:
     data = ragged(SCHEMA, lengths=(4,) * 200)
     model = random_model(data)
     prepared = Prepared.of(model, data)
-    full = np.ones(StructureParts(SCHEMA).width, dtype=bool)
+    full = np.ones(StructureParts.of(SCHEMA).width, dtype=bool)
     whole = part_gains(model, prepared, full, None)
     seen: list[tuple[int, int]] = []
     stopping = Stopping(np.full(len(full), 1e-3), errors=3.0, first_look=64)
@@ -246,7 +246,7 @@ def test_an_edge_that_cannot_occur_adds_nothing() -> None:
     index = EdgeIndex.of(schema)
     # The default network is told which edges there are, the paper's is not.
     model = random_model(data, "paper")
-    full = np.ones(StructureParts(schema).width, dtype=bool)
+    full = np.ones(StructureParts.of(schema).width, dtype=bool)
     values = part_gains(model, Prepared.of(model, data), full, None).mean[: len(index)]
     is_testable = index.testable(data.max_counts)
     assert is_testable.tolist() == [e.is_local for e in index.edges]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oocdm.errors import GraphError
-from oocdm.graph import ClassGraph, Evidence
+from oocdm.graph import ClassEdges, ClassGraph, Evidence
 from oocdm.schema import ObjectClass, Real, Schema
 
 
@@ -23,7 +23,7 @@ SCHEMA = Schema(Ball)  # four edges: x and push of oneself, x and push of others
 
 def some() -> Evidence:
     return Evidence(
-        SCHEMA,
+        ClassEdges(SCHEMA),
         score=np.array([1.0, 0.001, np.nan, 0.2]),
         low=np.array([0.9, -0.01, np.nan, 0.0]),
         high=np.array([1.1, 0.02, np.nan, 0.4]),
@@ -34,7 +34,7 @@ def some() -> Evidence:
 
 
 def test_the_graph_has_decided_and_required_edges() -> None:
-    assert some().graph.mask.tolist() == [True, False, True, False]
+    assert some().edges.mask(some().graph).tolist() == [True, False, True, False]
     assert some().is_decided.tolist() == [True, True, False, False]
 
 
@@ -50,7 +50,7 @@ def test_rows_survive_json() -> None:
         "decision": "undecided",
     }
     assert rows[2]["score"] is None
-    back = Evidence.from_rows(SCHEMA, rows)
+    back = Evidence.from_rows(ClassEdges(SCHEMA), rows)
     for column in dataclasses.fields(Evidence)[1:]:
         np.testing.assert_array_equal(getattr(back, column.name), getattr(some(), column.name))
 
@@ -61,11 +61,11 @@ def test_wrong_columns_are_refused() -> None:
     with pytest.raises(GraphError, match=r"Evidence.decision: expected .*, got \['maybe'\]"):
         dataclasses.replace(some(), decision=np.array(["yes", "no", "maybe", "no"]))
     with pytest.raises(GraphError, match="one row for each possible edge"):
-        Evidence.from_rows(SCHEMA, some().rows()[:3])
+        Evidence.from_rows(ClassEdges(SCHEMA), some().rows()[:3])
     rows = some().rows()
     del rows[1]["low"]
     with pytest.raises(GraphError, match="a row lacks 'low'"):
-        Evidence.from_rows(SCHEMA, rows)
+        Evidence.from_rows(ClassEdges(SCHEMA), rows)
 
 
 def test_roc_auc_is_the_share_of_pairs_in_the_right_order() -> None:
@@ -92,5 +92,5 @@ def test_roc_auc_of_another_schema() -> None:
     class Cube(ObjectClass):
         x = Real()
 
-    with pytest.raises(GraphError, match="roc_auc: expected a graph of the same schema"):
+    with pytest.raises(GraphError, match="The graph is for another schema"):
         some().roc_auc(ClassGraph.full(Schema(Cube)))

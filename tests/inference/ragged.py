@@ -10,7 +10,7 @@ import torch
 from oocdm.data import Dataset
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.options import ModelOptions
 from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
 
@@ -90,7 +90,7 @@ def _draw(field: Field, leading: tuple[int, int], rng: np.random.Generator) -> n
 
 def random_model(
     data: Dataset, preset: str = "default", seed: int = 0, dtype: torch.dtype = torch.float64
-) -> AbstractWorldModel:
+) -> AbstractClassModel:
     """A model none of whose weights is zero, in units of the data."""
     torch.manual_seed(seed)
     model = FastModel(

@@ -15,7 +15,7 @@ from oocdm.data import Dataset
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.inference import Evaluation, FieldReport, evaluate
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.prediction import NormalField, Predictions
 from oocdm.schema import Boolean, ObjectClass, Real, Schema
 from tests.inference.ragged import SCHEMA, ragged, random_model
@@ -23,7 +23,7 @@ from tests.inference.ragged import SCHEMA, ragged, random_model
 
 @dataclass(frozen=True)
 class Fit:
-    model: AbstractWorldModel
+    model: AbstractClassModel
     graph: ClassGraph | VariableGraph
 
 

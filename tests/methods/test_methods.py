@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from oocdm.discovery import Search, StructureParts
 from oocdm.envs.block import SCHEMA, TRUE_GRAPH
 from oocdm.errors import ModelError
-from oocdm.graph import EdgeIndex
+from oocdm.graph import ClassEdges, EdgeIndex
 from oocdm.methods import (
     METHODS,
     AbstractMethod,
@@ -26,14 +26,17 @@ from oocdm.methods import (
     make_method,
     method_from_json,
 )
+from oocdm.models.fast import FastModel
 from oocdm.models.options import ModelOptions
 from oocdm.models.prepared import Prepared
 from tests.inference.ragged import ragged, random_model
 
-PARTS = StructureParts(SCHEMA)
+PARTS = StructureParts.of(SCHEMA)
 WIDTH = PARTS.width
-NUM_EDGES = len(EdgeIndex.of(SCHEMA))
+EDGES = ClassEdges(SCHEMA)
+NUM_EDGES = len(EDGES)
 SEEDS = st.integers(0, 2**20)
+MODEL = FastModel(SCHEMA, ModelOptions(), None)
 EVERYTHING = np.ones(WIDTH, dtype=bool)
 
 
@@ -48,7 +51,7 @@ def random_standing(
     rng = np.random.default_rng(seed)
     estimate, some = rng.random(WIDTH) < 0.5, rng.random(WIDTH) < 0.7
     free = some if free is None else free
-    return Standing(estimate, free, np.zeros(WIDTH, dtype=bool), PARTS, iteration), rng
+    return Standing(MODEL, estimate, free, np.zeros(WIDTH, dtype=bool), iteration), rng
 
 
 # ---------------------------------------------------------------- objectives
@@ -128,7 +131,7 @@ def test_default_objective_then_stays_near_the_estimate() -> None:
         assert is_turned[:8].mean() > 0.2  # any
         assert not is_turned[8:16][:, ~now.contested].any()
         combined.append(is_turned[8:16][:, now.contested])
-        for columns in now.parts.columns:
+        for columns in PARTS.columns:
             turned = is_turned[16:24][:, columns]
             assert (turned[::2].sum(1) == 1).all()
             # In the other rows an edge that comes in may take the place of another.
@@ -141,7 +144,7 @@ def test_default_objective_then_stays_near_the_estimate() -> None:
 
 def test_contested_parts_are_turned_more_often() -> None:
     now, rng = random_standing(1, iteration=1, free=EVERYTHING)
-    columns = now.parts.columns[0]
+    columns = PARTS.columns[0]
     now = replace(now, contested=np.isin(np.arange(WIDTH), columns[:2]))
     method = Oocdm(contested_weight=10.0)
     rows = [method.objective(now, rng)[0].structures[16:24:2] != now.estimate for _ in range(400)]
@@ -165,7 +168,7 @@ TESTABLE = EdgeIndex.of(SCHEMA).testable({"Block": 5, "Total": 1})
 
 @pytest.mark.parametrize(("preset", "has_free_paths"), [("default", True), ("paper", False)])
 def test_start_is_all_that_can_occur(preset: str, has_free_paths: bool) -> None:
-    start, free = Oocdm.preset(preset).start(SCHEMA, None, TESTABLE)
+    start, free = Oocdm.preset(preset).start(EDGES, None, TESTABLE)
     assert start.shape == free.shape == (WIDTH,)
     assert np.array_equal(start[:NUM_EDGES], TESTABLE)
     assert np.array_equal(free[:NUM_EDGES], TESTABLE)
@@ -175,16 +178,16 @@ def test_start_is_all_that_can_occur(preset: str, has_free_paths: bool) -> None:
 
 @pytest.mark.parametrize("method", [Oocdm(), Oocdm.preset("paper"), Oofull()])
 def test_a_known_graph_is_not_free(method: AbstractMethod) -> None:
-    start, free = method.start(SCHEMA, TRUE_GRAPH.mask, TESTABLE)
+    start, free = method.start(EDGES, TRUE_GRAPH.mask, TESTABLE)
     assert np.array_equal(start[:NUM_EDGES], TRUE_GRAPH.mask)
     assert not free[:NUM_EDGES].any()
 
 
 def test_oofull_keeps_the_full_graph() -> None:
     method = Oofull()
-    start, free = method.start(SCHEMA, None, TESTABLE)
+    start, free = method.start(EDGES, None, TESTABLE)
     assert start.all() and not free.any()
-    now = Standing(start, free, ~EVERYTHING, PARTS, 3)
+    now = Standing(MODEL, start, free, ~EVERYTHING, 3)
     (term,) = method.objective(now, np.random.default_rng(0))
     assert term.weight == 1.0 and np.array_equal(term.structures, start[None])
     assert method.discover(None, None, start, free) is None  # type: ignore[arg-type]
@@ -199,7 +202,7 @@ def test_paper_discovers_by_leaving_out_of_the_full_graph() -> None:
     prepared = Prepared.of(model, data)
     testable = EdgeIndex.of(data.schema).testable(data.max_counts)
     method = Oocdm.preset("paper", threshold=1e-3)
-    estimate, free = method.start(data.schema, None, testable)
+    estimate, free = method.start(ClassEdges(data.schema), None, testable)
     found = method.discover(model, prepared, estimate, free)
     assert found is not None
     scores = np.nan_to_num(found.evidence.score, nan=-1)
@@ -209,7 +212,7 @@ def test_paper_discovers_by_leaving_out_of_the_full_graph() -> None:
     other[: len(testable)] = False
     again = method.discover(model, prepared, other, free)
     assert again is not None and again.graph == found.graph
-    known = method.start(data.schema, found.graph.mask, testable)[1]
+    known = method.start(ClassEdges(data.schema), found.graph.mask, testable)[1]
     assert method.discover(model, prepared, estimate, known) is None
 
 
@@ -222,7 +225,7 @@ def test_default_scores_at_most_so_many_transitions(monkeypatch: pytest.MonkeyPa
         seen.append((start, search))
 
     monkeypatch.setattr("oocdm.methods.oocdm.discover_around", discover)
-    width = StructureParts(data.schema).width
+    width = StructureParts.of(data.schema).width
     estimate, free = np.ones(width, dtype=bool), np.ones(width, dtype=bool)
     Oocdm(max_scored=3).discover(model, Prepared.of(model, data), estimate, free)
     ((start, search),) = seen
@@ -240,7 +243,7 @@ def test_paths_go_for_helping_too_little_only_when_edges_are_settled(
         "oocdm.methods.oocdm.discover_around",
         lambda model, start, search: thresholds.append(search.path_threshold),
     )
-    parts = StructureParts(data.schema)
+    parts = StructureParts.of(data.schema)
     everything, prepared = np.ones(parts.width, dtype=bool), Prepared.of(model, data)
     for free in (everything, ~parts.is_edge):
         Oocdm(path_threshold=0.4).discover(model, prepared, everything, free)
@@ -312,7 +315,7 @@ def test_unknown_names() -> None:
     with fails("Unknown preset `papr`. Did you mean `paper`? Known: default, paper."):
         make_method("oocdm", "papr")
     with fails(
-        "Method `oofull` has no option `shedule`. Did you mean `schedule`? Known: model, schedule."
+        "Method `oofull` has no option `shedule`. Did you mean `schedule`? Known: schedule, model."
     ):
         make_method("oofull", shedule=Schedule())
     with pytest.raises(

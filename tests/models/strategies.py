@@ -13,7 +13,7 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.models.features import Featuriser
-from oocdm.models.network import AbstractWorldModel, Structures
+from oocdm.models.network import AbstractClassModel, Structures
 from oocdm.models.options import ModelOptions
 from oocdm.models.prediction import NormalField, Predictions
 from oocdm.models.scales import Scales
@@ -42,7 +42,7 @@ SMALL = {"encoding_dim": 3, "local_dim": 4, "message_dim": 3, "decoder_dim": 4}
 MIXED = ModelOptions(aggregators=("attention", "sum"), **SMALL)
 PRESETS = (ModelOptions.preset("default"), ModelOptions.preset("paper"))
 
-Model = TypeVar("Model", bound=AbstractWorldModel)
+Model = TypeVar("Model", bound=AbstractClassModel)
 
 
 @st.composite
@@ -108,7 +108,7 @@ class Case:
                     buffer.uniform_(0.0, 0.1)
         return model
 
-    def structures(self, model: AbstractWorldModel, num: int) -> Structures:
+    def structures(self, model: AbstractClassModel, num: int) -> Structures:
         """Random edges and paths; some pairs of classes have no edge at all."""
         rng = np.random.default_rng(self.seed)
         width = len(model.index) + len(model.paths)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oocdm.errors import ModelError
 from oocdm.models.fast import FastModel
-from oocdm.models.network import AbstractWorldModel, Structures
+from oocdm.models.network import AbstractClassModel, Structures
 from oocdm.models.reference import ReferenceModel
 from tests.models.strategies import Case, assert_near, cases, parameters_of
 
@@ -35,7 +35,7 @@ def test_gradients_equal_those_of_the_reference(case: Case, num: int) -> None:
         torch.testing.assert_close(fast[name], gradient, rtol=1e-7, atol=1e-7, msg=name)
 
 
-def gradients(model: AbstractWorldModel, case: Case, num: int) -> dict[str, torch.Tensor]:
+def gradients(model: AbstractClassModel, case: Case, num: int) -> dict[str, torch.Tensor]:
     """Of a random mixture of all parameters of all distributions."""
     torch.manual_seed(case.seed)
     predictions = model.decode(model.inputs(case.before), case.structures(model, num))

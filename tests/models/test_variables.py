@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oocdm.errors import GraphError, ModelError, OocdmError
 from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.models.fast import FastModel
-from oocdm.models.network import AbstractWorldModel
+from oocdm.models.network import AbstractClassModel
 from oocdm.models.options import ModelOptions
 from oocdm.models.prediction import Predictions
 from oocdm.models.reference import ReferenceModel
@@ -46,7 +46,7 @@ def random_graph(case: Case, density: float) -> VariableGraph:
 
 
 def predict(
-    model: AbstractWorldModel, case: Case, graph: ClassGraph | VariableGraph
+    model: AbstractClassModel, case: Case, graph: ClassGraph | VariableGraph
 ) -> Predictions:
     with torch.no_grad():
         return model(case.before, graph)
@@ -61,7 +61,7 @@ def predict(
     dtype=st.sampled_from([torch.float32, torch.float64]),
 )
 def test_variables_that_are_no_parents_change_no_bit(
-    kind: type[AbstractWorldModel],
+    kind: type[AbstractClassModel],
     case: Case,
     density: float,
     change: Change,
@@ -85,7 +85,7 @@ def test_variables_that_are_no_parents_change_no_bit(
 @settings(max_examples=20)
 @given(case=cases(), seed=st.integers(0, 99))
 def test_a_grounded_class_graph_predicts_as_the_class_graph(
-    kind: type[AbstractWorldModel], case: Case, seed: int
+    kind: type[AbstractClassModel], case: Case, seed: int
 ) -> None:
     """Bit for bit; edges that cannot occur among so many objects no variable tells of."""
     graph = ClassGraph.random(case.schema, 0.7, np.random.default_rng(seed))
@@ -135,7 +135,7 @@ FULL = ClassGraph.full(WORLD).ground({"Ball": 2, "Wall": 1})
 
 
 @KINDS
-def test_every_parent_matters_and_only_to_its_target(kind: type[AbstractWorldModel]) -> None:
+def test_every_parent_matters_and_only_to_its_target(kind: type[AbstractClassModel]) -> None:
     torch.manual_seed(0)
     model = kind(WORLD, ModelOptions(), None).double()
     before = random_snapshot(WORLD, FULL.counts, 40, np.random.default_rng(0))

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 from rich.console import Console, RenderableType
 
-from oocdm.discovery import VariableDiscovery
-from oocdm.graph import ClassGraph, Evidence, VariableGraph
+from oocdm.graph import ClassEdges, ClassGraph, Evidence, VariableEdges
 from oocdm.inference.evaluate import Evaluation, FieldReport
 from oocdm.planning import EpisodeResults
 from oocdm.report.terminal import (
@@ -18,7 +17,6 @@ from oocdm.report.terminal import (
     graph_text,
     growth_table,
     text_table,
-    variables_text,
 )
 from oocdm.schema import ObjectClass, Real, Schema
 
@@ -51,7 +49,7 @@ def test_graph_with_scores() -> None:
     opened = next(i for i in range(8) if not GRAPH.mask[i])
     score[opened], decision[opened] = 0.04, "undecided"
     evidence = replace(
-        Evidence.nothing(SCHEMA),
+        Evidence.nothing(ClassEdges(SCHEMA)),
         score=score,
         low=score - 0.03,
         high=score + 0.03,
@@ -65,12 +63,14 @@ def test_graph_with_scores() -> None:
 
 
 def test_graph_of_variables_with_scores() -> None:
-    names = ("Ball[0].x", "Ball[1].x")
-    score = np.array([[1.234, 0.04], [0.05, np.nan]])
-    decision = np.array([["yes", "undecided"], ["undecided", "no"]])
-    graph = VariableGraph(names, names, decision == "yes")
-    found = VariableDiscovery(graph, score, score - 0.03, score + 0.03, score, decision)
-    assert shown(variables_text(found)) == [
+    class Ball(ObjectClass):
+        x = Real()
+
+    edges = VariableEdges(Schema(Ball), {"Ball": 2})
+    score = np.array([1.234, 0.04, 0.05, np.nan])
+    decision = np.array(["yes", "undecided", "undecided", "no"])
+    found = Evidence(edges, score, score - 0.03, score + 0.03, score, score, decision)
+    assert shown(graph_text(found.graph, found)) == [
         "Ball[0].x <- Ball[0].x (1.23 ± 0.03)",
         "Ball[1].x <- (nothing)",
         "? Ball[0].x <- Ball[1].x (0.05 ± 0.03, open)",

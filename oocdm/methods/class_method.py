@@ -1,0 +1,53 @@
+"""What OOCDM and OOFULL share: the network, whose options a preset chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from oocdm.methods.method import AbstractMethod, Schedule
+from oocdm.models.fast import FastModel
+from oocdm.models.options import ModelOptions
+from oocdm.models.scales import Scales
+from oocdm.schema import Schema
+
+PAPER_SCHEDULE = Schedule(
+    iterations=50,
+    steps_per_iteration=1000,
+    polish_steps=0,
+    patience=50,
+    optimiser="adam",
+    learning_rate=1e-3,
+    final_learning_rate=1e-3,
+    max_gradient_norm=0.5,
+    resolution=0.0,
+    final_resolution=0.0,
+    held_out=0.0,
+)
+
+
+@dataclass(frozen=True)
+class AbstractClassMethod(AbstractMethod):
+    """A method whose networks are shared by the objects of a class, so that numbers may vary."""
+
+    model: ModelOptions = field(default_factory=ModelOptions)
+
+    @classmethod
+    def preset(cls, name: str, **options: Any) -> Self:
+        options = {"model": ModelOptions.preset(name), **options}
+        if name == "paper":
+            options = {"schedule": PAPER_SCHEDULE, **options}
+        return cls(preset_name=name, **options)
+
+    def build(
+        self, schema: Schema, scales: Scales, counts: Mapping[str, int] | None = None
+    ) -> FastModel:
+        return FastModel(schema, self.model, scales)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**super().to_json(), "model": self.model.to_json()}
+
+    @classmethod
+    def from_json(cls, options: dict[str, Any]) -> Self:
+        return super().from_json({**options, "model": ModelOptions.from_json(options["model"])})

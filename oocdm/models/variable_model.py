@@ -1,0 +1,137 @@
+"""World models of fixed objects: every attribute of every object is a variable of its own."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from oocdm.data.snapshot import Snapshot
+from oocdm.errors import ModelError
+from oocdm.graph import VariableEdges
+from oocdm.models.features import Featuriser, Inputs
+from oocdm.models.options import HeadOptions
+from oocdm.models.parameters import xavier
+from oocdm.models.prediction import Predictions
+from oocdm.models.scales import Scales
+from oocdm.models.world_model import AbstractWorldModel, Structures
+from oocdm.schema import Schema
+
+# Which inputs each output sees: (structure, input, output), 0 or 1, or between while it is learned.
+Masks = Tensor
+
+
+class AbstractVariableModel(AbstractWorldModel):
+    """A network over all variables of some objects, for these numbers of objects only.
+
+    Implementations `encode` the variables once, and `predict` all outputs from that under masks.
+    """
+
+    edges: VariableEdges
+    own: Tensor  # (output,): which input is the same variable a step before
+
+    def __init__(
+        self, schema: Schema, counts: Mapping[str, int], scales: Scales, head: HeadOptions
+    ) -> None:
+        edges = VariableEdges(schema, dict(counts))
+        super().__init__(edges, Featuriser(schema, scales, enrich=False), head)
+        self.counts = edges.counts
+        self.num_inputs, self.num_outputs = edges.full.matrix.shape
+        self.input_width = max(self.featuriser.width.values())
+        self.output_width = max(self.numbers_of(c) for c in schema.classes)
+        self.register_buffer("paths", torch.zeros(0))
+        self.register_buffer("own", self._own_inputs(), persistent=False)
+
+    def numbers_of(self, c: str) -> int:
+        """Numbers that a target of a class needs; 0 if the class has none."""
+        return self.num_decoded(c) if self.schema.targets(c) else 0
+
+    def _own_inputs(self) -> Tensor:
+        names = {name: i for i, name in enumerate(self.edges.full.inputs)}
+        return torch.tensor([names[name] for name in self.edges.full.outputs])
+
+    # ---------------------------------------------------------------- what networks say
+
+    @abstractmethod
+    def encode(self, variables: Tensor) -> Tensor:
+        """What is the same under all masks; `variables` are (input, batch, number)."""
+
+    @abstractmethod
+    def predict(self, encoded: Tensor, masks: Masks) -> Tensor:
+        """Decoder outputs (output, batch, number); masks are for all of the batch or for each."""
+
+    # ---------------------------------------------------------------- as a world model
+
+    def inputs(self, before: Snapshot) -> Inputs:
+        for c, expected in self.counts.items():
+            if before.counts[c] != expected or not bool(before.present[c].all()):
+                raise ModelError(
+                    f"Class `{c}`: expected {expected} objects, as in training, got "
+                    f"{_describe(before.present[c])}. This model knows its objects one by one; "
+                    "methods `oocdm` and `oofull` take any numbers."
+                )
+        return super().inputs(before)
+
+    def decode(self, inputs: Inputs, structures: Structures) -> Predictions:
+        return self.decode_each(inputs, [structures])[0]
+
+    def decode_each(self, inputs: Inputs, structures: list[Structures]) -> list[Predictions]:
+        encoded = self.encode(self._variables(inputs))
+        return [self._predictions(inputs, encoded, each) for each in structures]
+
+    def _variables(self, inputs: Inputs) -> Tensor:
+        """All variables in the order of the graph: (input, batch, number)."""
+        parts = [
+            functional.pad(features, (0, self.input_width - features.shape[-1])).flatten(1, 2)
+            for features in inputs.features.values()
+        ]
+        return torch.cat(parts, 1).transpose(0, 1)
+
+    def _predictions(self, inputs: Inputs, encoded: Tensor, structures: Structures) -> Predictions:
+        self._check_shares(inputs, structures)
+        masks = structures.unflatten(1, (self.num_inputs, self.num_outputs))
+        if len(masks) > 1:
+            masks = masks.repeat_interleave(inputs.batch_size // len(masks), 0)
+        out = self.predict(encoded, masks).transpose(0, 1)  # (batch, output, number)
+        has_self = masks[:, self.own, torch.arange(self.num_outputs)]
+        classes, start = {}, 0
+        for c in self.schema.classes:
+            objects, targets = self.counts[c], len(self.schema.targets(c))
+            here = slice(start, start + objects * targets)
+            start = here.stop
+            if not targets:
+                continue
+            shape = (objects, targets)
+            classes[c] = self.head(
+                c,
+                out[:, here].unflatten(1, shape),
+                None,
+                inputs,
+                has_self[:, here].unflatten(1, shape),
+            )
+        return Predictions(self.schema, classes)
+
+
+class Stack(nn.Module):
+    """Linear layers side by side, one for each variable: (variable, batch, in) to (.., out).
+
+    >>> Stack(3, 2, 5)(torch.zeros(3, 7, 2)).shape
+    torch.Size([3, 7, 5])
+    """
+
+    def __init__(self, num: int, width_in: int, width_out: int) -> None:
+        super().__init__()
+        self.weight = xavier(num, width_in, width_out, fan_in=width_in, fan_out=width_out)
+        self.bias = nn.Parameter(torch.zeros(num, 1, width_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+def _describe(present: Tensor) -> str:
+    counts = present.sum(1)
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low} to {high}" if low < high else str(low)
