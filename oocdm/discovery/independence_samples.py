@@ -81,7 +81,7 @@ class MergedSamples:
         field = self.data.schema.field(self.class_name, edge.target_field)
         after = (self._steps + 1, self._slots[self.class_name][self._objects])
         known = self.data.observed[self.class_name][edge.target_field][after]
-        y = _numbers(field, self.data.values[self.class_name][edge.target_field][after])
+        y = numbers(field, self.data.values[self.class_name][edge.target_field][after])
         given = [columns for key, columns in self._before.items() if key != source]
         nothing = np.empty((len(y), 0))  # a single field of a single object has nothing beside it
         given_all = np.concatenate([nothing, *given], axis=1)
@@ -113,7 +113,7 @@ class MergedSamples:
         """The fields of some objects of each sample before the step, (sample, object, feature)."""
         at = (self._steps[:, None], self._slots[class_name][objects])
         return {
-            f: _numbers(field, self.data.values[class_name][f][at])
+            f: numbers(field, self.data.values[class_name][f][at])
             for f, field in self.data.schema.fields(class_name).items()
         }
 
@@ -137,7 +137,7 @@ def fixed_slots(data: Dataset) -> dict[str, np.ndarray]:
     return slots
 
 
-def _numbers(field: Field, values: np.ndarray) -> np.ndarray:
+def numbers(field: Field, values: np.ndarray) -> np.ndarray:
     """Values (..., *shape) as numbers (..., feature); unordered ones as one-hot codes."""
     if isinstance(field, Categorical):
         return np.eye(field.num_values)[values]

@@ -6,11 +6,19 @@ from dataclasses import fields
 from typing import Any
 
 from oocdm.errors import ModelError, suggest
+from oocdm.methods.cdl import Cdl
+from oocdm.methods.cdl_a import CdlA
+from oocdm.methods.gnn import Gnn
+from oocdm.methods.grader import Grader
 from oocdm.methods.method import AbstractMethod
+from oocdm.methods.mlp import Mlp
 from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
+from oocdm.methods.ticsa import Ticsa
 
-METHODS: dict[str, type[AbstractMethod]] = {"oocdm": Oocdm, "oofull": Oofull}
+METHODS: dict[str, type[AbstractMethod]] = {
+    method.name: method for method in (Oocdm, Oofull, Cdl, CdlA, Grader, Ticsa, Gnn, Mlp)
+}
 
 
 def make_method(name: str, preset: str = "default", **options: Any) -> AbstractMethod:

@@ -255,7 +255,10 @@ class AbstractWorldModel(nn.Module):
     def _bound(self, mean: Tensor, scales: HeadScales) -> Tensor:
         low, high = scales.low, scales.high
         if self.head_options.clamp_means:
-            return torch.maximum(torch.minimum(mean, high), low)
+            # The gradient passes as if nothing had been cut off: a mean that was pushed out of
+            # bounds must find its way back.
+            inside = torch.maximum(torch.minimum(mean, high), low)
+            return mean + (inside - mean).detach()
         has_low, has_high = low.isfinite(), high.isfinite()
         # Infinite bounds are replaced before use: their branch is not taken, its gradient is.
         a, b = torch.where(has_low, low, 0.0), torch.where(has_high, high, 0.0)

@@ -1,0 +1,169 @@
+"""CDL: encodings of single variables, pooled by their maximum; edges by leaving variables out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from oocdm.discovery import Discovery, Rule, Settling
+from oocdm.discovery.leave_out import discover_by_leaving_out
+from oocdm.methods.method import Standing, Term
+from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
+from oocdm.models.options import HeadOptions
+from oocdm.models.prepared import Prepared
+from oocdm.models.scales import Scales
+from oocdm.models.variable_model import AbstractVariableModel, Masks, Stack
+from oocdm.models.world_model import AbstractWorldModel
+from oocdm.schema import Schema
+
+ENCODER_WIDTH, PREDICTOR_WIDTH = 64, 32
+
+
+class CdlModel(AbstractVariableModel):
+    """Every variable is encoded once; a predictor for each output reads the pooled parents."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        counts: Mapping[str, int],
+        scales: Scales,
+        head: HeadOptions,
+        encoding: int,
+    ) -> None:
+        super().__init__(schema, counts, scales, head)
+        self.encoding = encoding
+        self.encoder1 = Stack(self.num_inputs, self.input_width, ENCODER_WIDTH)
+        self.encoder2 = Stack(self.num_inputs, ENCODER_WIDTH, encoding)
+        self.predictor1 = Stack(self.num_outputs, encoding, PREDICTOR_WIDTH)
+        self.predictor2 = Stack(self.num_outputs, PREDICTOR_WIDTH, self.output_width)
+
+    def encode(self, variables: Tensor) -> Tensor:
+        return self.encoder2(functional.leaky_relu(self.encoder1(variables))).relu()
+
+    def predict(self, encoded: Tensor, masks: Masks) -> Tensor:
+        hidden = functional.leaky_relu(self.predictor1(self.pool(encoded, masks)))
+        out: Tensor = self.predictor2(hidden)
+        return out
+
+    def pool(self, encoded: Tensor, masks: Masks) -> Tensor:
+        """The parents' encodings as one for each output: (output, batch, channel)."""
+        return masked_max(encoded, masks > 0)
+
+
+@dataclass(frozen=True)
+class Cdl(AbstractVariableMethod):
+    """Learns with the full graph, with one edge of each output left out, and with the estimate.
+
+    An edge is in the graph if leaving it out of the full graph costs more than `threshold` nats.
+    Without a threshold edges are tested as those of `oocdm` are.
+
+    >>> Cdl().threshold
+    0.1
+    """
+
+    name: ClassVar[str] = "cdl"
+
+    threshold: float | None = 0.1
+    encoding: int | None = None  # channels of a variable; by default they grow with the objects
+    max_scored: int = 5000  # transitions used by one discovery, at most
+
+    def with_threshold(self, threshold: float) -> Self:
+        return replace(self, threshold=threshold)
+
+    def width(self, counts: Mapping[str, int]) -> int:
+        """Channels of a variable's encoding."""
+        return self.encoding or width_by_objects(counts, 32, 16, 64, 256)
+
+    def network(
+        self, schema: Schema, counts: Mapping[str, int], scales: Scales
+    ) -> AbstractVariableModel:
+        return CdlModel(schema, counts, scales, self.head, self.width(counts))
+
+    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
+        full = now.estimate | now.free
+        if not now.free.any():
+            return [Term(1.0, now.estimate[None])]
+        dropped = leave_out_one(full, now, self.schedule.batch_size, rng)
+        return [Term(1.0, full[None]), Term(1.0, dropped), Term(1.0, now.estimate[None])]
+
+    def discover(
+        self,
+        model: AbstractWorldModel,
+        data: Prepared,
+        estimate: np.ndarray,
+        free: np.ndarray,
+        weights: np.ndarray | None = None,
+        settling: Settling | None = None,
+    ) -> Discovery | None:
+        assert isinstance(model, AbstractVariableModel)  # as built
+        if not free.any():
+            return None
+        fraction = self.schedule.resolution
+        resolution = model.resolution(fraction) if fraction else None
+        scored = data.rows(slice(0, self.max_scored))
+        rule = Rule(threshold=self.threshold)
+        return discover_by_leaving_out(
+            model, scored, estimate, free, rule, resolution, weights, settling
+        )
+
+
+def leave_out_one(
+    full: np.ndarray, now: Standing, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """The full graph so many times, each less one edge into every output, if any is free."""
+    assert isinstance(now.model, AbstractVariableModel)
+    shape = (now.model.num_inputs, now.model.num_outputs)
+    rows = np.repeat(full[None], count, axis=0).reshape(count, *shape)
+    drawn = np.where(now.free.reshape(shape), rng.random((count, *shape)), -1.0)
+    out = drawn.argmax(1)
+    samples, outputs = np.indices(out.shape)
+    is_free = np.take_along_axis(drawn, out[:, None], 1)[:, 0] >= 0
+    rows[samples[is_free], out[is_free], outputs[is_free]] = False
+    return rows.reshape(count, -1)
+
+
+def masked_max(encoded: Tensor, masks: Tensor) -> Tensor:
+    """The largest of the encodings (input, batch, channel) that each output may see; 0 if none.
+
+    Masks are booleans, (1 or batch, input, output).
+
+    >>> mask = torch.tensor([[[True, False], [False, False]]])
+    >>> masked_max(torch.tensor([[[1.0]], [[2.0]]]), mask).flatten().tolist()
+    [1.0, 0.0]
+    """
+    if len(masks) == 1:
+        return _max_of_groups(encoded, masks[0])
+    missing = ~masks
+    if int(missing.sum(1).max()) <= 1 and len(encoded) > 1:
+        return _max_without_one(encoded, missing)
+    top = encoded.new_full((masks.shape[2], *encoded.shape[1:]), -torch.inf)
+    for i, each in enumerate(encoded):
+        is_seen = masks[:, i].T.unsqueeze(-1)
+        top = torch.maximum(top, torch.where(is_seen, each, -torch.inf))
+    return torch.where(top.isfinite(), top, 0.0)
+
+
+def _max_of_groups(encoded: Tensor, mask: Tensor) -> Tensor:
+    """The same mask for all of the batch: outputs with the same parents share their maximum."""
+    pooled: dict[bytes, Tensor] = {}
+    rows = []
+    for column in mask.T:
+        key = column.cpu().numpy().tobytes()
+        if key not in pooled:
+            seen = encoded[column]
+            pooled[key] = seen.amax(0) if len(seen) else encoded.new_zeros(encoded.shape[1:])
+        rows.append(pooled[key])
+    return torch.stack(rows)
+
+
+def _max_without_one(encoded: Tensor, missing: Tensor) -> Tensor:
+    """At most one input is missing: it is the largest or the second that counts."""
+    top, where = encoded.topk(2, dim=0)
+    left_out = torch.where(missing.any(1), missing.int().argmax(1), -1).T.unsqueeze(-1)
+    return torch.where(where[0] == left_out, top[1], top[0])

@@ -1,0 +1,68 @@
+"""CDL-A: CDL with attention in place of the maximum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from oocdm.methods.cdl import Cdl, CdlModel
+from oocdm.methods.variable_method import width_by_objects
+from oocdm.models.options import HeadOptions
+from oocdm.models.parameters import xavier
+from oocdm.models.scales import Scales
+from oocdm.models.variable_model import AbstractVariableModel, Masks
+from oocdm.schema import Schema
+
+HEADS = 2
+
+
+class CdlAttentionModel(CdlModel):
+    """Each output has a query of its own; encodings are values, and keys are linear in them."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        counts: Mapping[str, int],
+        scales: Scales,
+        head: HeadOptions,
+        encoding: int,
+        keys: int,
+    ) -> None:
+        super().__init__(schema, counts, scales, head, encoding)
+        self.key_weight = xavier(encoding, keys, fan_in=encoding, fan_out=keys)
+        self.key_bias = nn.Parameter(torch.zeros(keys))
+        self.query = xavier(self.num_outputs, keys, fan_in=keys, fan_out=keys)
+
+    def pool(self, encoded: Tensor, masks: Masks) -> Tensor:
+        keys = (encoded @ self.key_weight + self.key_bias).unflatten(-1, (HEADS, -1))
+        values = encoded.unflatten(-1, (HEADS, -1))  # (input, batch, head, channel)
+        query = self.query.unflatten(-1, (HEADS, -1))
+        scores = torch.einsum("ibhk,ohk->bhoi", keys, query) / query.shape[-1] ** 0.5
+        is_hidden = masks.transpose(1, 2).unsqueeze(1) <= 0  # (batch or 1, 1, output, input)
+        attention = scores.masked_fill(is_hidden, -torch.inf).softmax(-1)
+        # An output without parents attends to nothing.
+        attention = attention.masked_fill(is_hidden, 0.0)
+        return torch.einsum("bhoi,ibhc->obhc", attention, values).flatten(2)
+
+
+@dataclass(frozen=True)
+class CdlA(Cdl):
+    """As `Cdl`, with attention over the parents.
+
+    >>> CdlA().name
+    'cdl-a'
+    """
+
+    name: ClassVar[str] = "cdl-a"
+
+    keys: int | None = None  # width of keys; by default it grows with the objects
+
+    def network(
+        self, schema: Schema, counts: Mapping[str, int], scales: Scales
+    ) -> AbstractVariableModel:
+        keys = self.keys or width_by_objects(counts, 64, 16, 32, 256)
+        return CdlAttentionModel(schema, counts, scales, self.head, self.width(counts), keys)

@@ -1,0 +1,48 @@
+"""Networks that read everything: they neither use nor find a graph."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from oocdm.errors import GraphError, ModelError
+from oocdm.graph import AbstractEdgeSpace
+from oocdm.methods.method import Schedule
+from oocdm.methods.variable_method import SCHEDULE, AbstractVariableMethod
+from oocdm.models.variable_model import AbstractVariableModel, Masks
+
+
+class AbstractDenseModel(AbstractVariableModel):
+    """A network whose outputs all depend on all inputs."""
+
+    def predict(self, encoded: Tensor, masks: Masks) -> Tensor:
+        if not bool((masks > 0).all()):
+            raise ModelError(
+                "This network reads all variables: expected the full graph, got one with edges "
+                "missing."
+            )
+        return self.predict_all(encoded)
+
+    @abstractmethod
+    def predict_all(self, encoded: Tensor) -> Tensor:
+        """Decoder outputs: (output, batch, number)."""
+
+
+@dataclass(frozen=True)
+class AbstractDenseMethod(AbstractVariableMethod):
+    """A method without a graph."""
+
+    schedule: Schedule = SCHEDULE
+
+    def start(
+        self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if known is not None and not known.all():
+            raise GraphError(
+                f"Method `{self.name}` reads all variables and cannot keep to a graph. "
+                "Leave the graph out, or choose a method that uses one."
+            )
+        return np.ones_like(testable), np.zeros_like(testable)

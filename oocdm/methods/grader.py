@@ -1,0 +1,115 @@
+"""GRADER: independence tests find the graph; recurrent networks then read each output's parents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from oocdm.data.dataset import Dataset
+from oocdm.discovery import Discovery, Settling
+from oocdm.discovery.variable_tests import discover_variables_by_tests
+from oocdm.graph import AbstractEdgeSpace, VariableEdges
+from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
+from oocdm.models.options import HeadOptions
+from oocdm.models.scales import Scales
+from oocdm.models.variable_model import AbstractVariableModel, Masks, Stack
+from oocdm.schema import Schema
+
+ENCODER_WIDTH, STATE_WIDTH = 64, 64
+
+
+class GraderModel(AbstractVariableModel):
+    """A recurrent network for each output goes through its parents in both directions."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        counts: Mapping[str, int],
+        scales: Scales,
+        head: HeadOptions,
+        encoding: int,
+    ) -> None:
+        super().__init__(schema, counts, scales, head)
+        self.encoder1 = Stack(self.num_inputs, self.input_width, ENCODER_WIDTH)
+        self.encoder2 = Stack(self.num_inputs, ENCODER_WIDTH, encoding)
+        self.readers = nn.ModuleList(
+            nn.GRU(encoding, STATE_WIDTH, bidirectional=True) for _ in range(self.num_outputs)
+        )
+        self.out = Stack(self.num_outputs, 2 * STATE_WIDTH, self.output_width)
+
+    def encode(self, variables: Tensor) -> Tensor:
+        return self.encoder2(functional.leaky_relu(self.encoder1(variables))).relu()
+
+    def predict(self, encoded: Tensor, masks: Masks) -> Tensor:
+        if len(masks) == 1:
+            return self._read(encoded, masks[0] > 0)
+        kinds, kind_of = masks.flatten(1).unique(dim=0, return_inverse=True)
+        out = encoded.new_zeros(self.num_outputs, encoded.shape[1], self.output_width)
+        for number, kind in enumerate(kinds):
+            rows = kind_of == number
+            out[:, rows] = self._read(encoded[:, rows], kind.view(masks.shape[1:]) > 0)
+        return out
+
+    def _read(self, encoded: Tensor, mask: Tensor) -> Tensor:
+        states = []
+        for reader, is_parent in zip(self.readers, mask.T, strict=True):
+            if is_parent.any():
+                _, last = reader(encoded[is_parent])  # (direction, batch, channel)
+                states.append(torch.cat([last[0], last[1]], -1))
+            else:
+                states.append(encoded.new_zeros(encoded.shape[1], 2 * STATE_WIDTH))
+        out: Tensor = self.out(torch.stack(states))
+        return out
+
+
+@dataclass(frozen=True)
+class Grader(AbstractVariableMethod):
+    """Tests every pair of variables with Fast CIT, then learns with the graph that this gives.
+
+    >>> Grader().alpha
+    0.1
+    """
+
+    name: ClassVar[str] = "grader"
+
+    alpha: float = 0.1  # edges are those with a p-value below
+    max_samples: int = 1000  # transitions that a test sees; the time grows faster than they do
+    workers: int | None = None  # tests that run side by side; all cores by default
+    encoding: int | None = None  # channels of a variable; by default they grow with the objects
+
+    def network(
+        self, schema: Schema, counts: Mapping[str, int], scales: Scales
+    ) -> AbstractVariableModel:
+        encoding = self.encoding or width_by_objects(counts, 32, 16, 64, 256)
+        return GraderModel(schema, counts, scales, self.head, encoding)
+
+    def discover_first(
+        self,
+        data: Dataset,
+        edges: AbstractEdgeSpace,
+        free: np.ndarray,
+        seed: int,
+        settling: Settling | None = None,
+    ) -> Discovery | None:
+        assert isinstance(edges, VariableEdges)  # as built
+        if not free.any():
+            return None
+        workers = self.workers or os.cpu_count() or 1
+        evidence = discover_variables_by_tests(
+            data,
+            edges,
+            free,
+            self.alpha,
+            max_samples=self.max_samples,
+            seed=seed,
+            workers=workers,
+            settling=settling,
+        )
+        return Discovery(edges.mask(evidence.graph), evidence)

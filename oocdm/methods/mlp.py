@@ -1,0 +1,64 @@
+"""MLP: one network from all variables to all variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+from torch.nn import functional
+
+from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
+from oocdm.methods.variable_method import width_by_objects
+from oocdm.models.options import HeadOptions
+from oocdm.models.scales import Scales
+from oocdm.models.variable_model import AbstractVariableModel, Stack
+from oocdm.schema import Schema
+
+
+class MlpModel(AbstractDenseModel):
+    """Three layers over all variables side by side, then a linear map for each output."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        counts: Mapping[str, int],
+        scales: Scales,
+        head: HeadOptions,
+        width: int,
+    ) -> None:
+        super().__init__(schema, counts, scales, head)
+        self.layer1 = Stack(1, self.num_inputs * self.input_width, width)
+        self.layer2 = Stack(1, width, width)
+        self.layer3 = Stack(1, width, width)
+        self.out = Stack(self.num_outputs, width, self.output_width)
+
+    def encode(self, variables: Tensor) -> Tensor:
+        x = variables.transpose(0, 1).flatten(1).unsqueeze(0)
+        for layer in (self.layer1, self.layer2, self.layer3):
+            x = functional.leaky_relu(layer(x))
+        return x
+
+    def predict_all(self, encoded: Tensor) -> Tensor:
+        out: Tensor = self.out(encoded.expand(self.num_outputs, -1, -1))
+        return out
+
+
+@dataclass(frozen=True)
+class Mlp(AbstractDenseMethod):
+    """A multi-layer perceptron.
+
+    >>> Mlp().name
+    'mlp'
+    """
+
+    name: ClassVar[str] = "mlp"
+
+    width: int | None = None  # of each layer; by default it grows with the objects
+
+    def network(
+        self, schema: Schema, counts: Mapping[str, int], scales: Scales
+    ) -> AbstractVariableModel:
+        width = self.width or width_by_objects(counts, 64, 16, 64, 256)
+        return MlpModel(schema, counts, scales, self.head, width)

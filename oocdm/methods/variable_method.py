@@ -1,0 +1,96 @@
+"""What the baselines share: networks over single variables, for fixed objects."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from oocdm.data.dataset import Dataset
+from oocdm.discovery.same_objects import check_same_objects
+from oocdm.errors import ModelError, suggest
+from oocdm.graph import AbstractEdgeSpace
+from oocdm.methods.class_method import PAPER_SCHEDULE
+from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
+from oocdm.models.options import HeadOptions
+from oocdm.models.scales import Scales
+from oocdm.models.variable_model import AbstractVariableModel
+from oocdm.schema import Schema
+
+SCHEDULE = Schedule(
+    iterations=8,
+    steps_per_iteration=400,
+    polish_steps=2000,
+    optimiser="adam",
+    learning_rate=1e-3,
+    final_learning_rate=3e-4,
+    max_gradient_norm=0.5,
+)
+
+
+@dataclass(frozen=True)
+class AbstractVariableMethod(AbstractMethod):
+    """A method that knows objects one by one, so that their numbers must stay the same.
+
+    The default gives it all of ours that is not about classes of objects: units of the data,
+    change prediction, blurred likelihoods, held-out episodes and the final polishing. The preset
+    "paper" leaves all that out.
+    """
+
+    schedule: Schedule = SCHEDULE
+    head: HeadOptions = field(default_factory=HeadOptions)
+    normalise: bool = True  # inputs and outputs in units of the data's spread
+
+    @classmethod
+    def preset(cls, name: str, **options: Any) -> Self:
+        if name not in ("default", "paper"):
+            raise ModelError(f"Unknown preset `{name}`. {suggest(name, ['default', 'paper'])}")
+        if name == "paper":
+            plain = HeadOptions(predict_change=False, clamp_means=False)
+            options = {"schedule": PAPER_SCHEDULE, "head": plain, "normalise": False, **options}
+        return cls(preset_name=name, **options)
+
+    @classmethod
+    def from_json(cls, options: dict[str, Any]) -> Self:
+        return super().from_json({**options, "head": HeadOptions(**options["head"])})
+
+    def check_data(self, data: Dataset) -> None:
+        advice = "Methods `oocdm` and `oofull` take objects that vary."
+        check_same_objects(data, f"Method `{self.name}`", advice)
+
+    def build(
+        self, schema: Schema, scales: Scales, counts: Mapping[str, int] | None = None
+    ) -> AbstractVariableModel:
+        if counts is None:
+            raise ModelError(f"Method `{self.name}`: expected numbers of objects, got none.")
+        used = scales if self.normalise else Scales.unit(schema)
+        return self.network(schema, counts, used)
+
+    @abstractmethod
+    def network(
+        self, schema: Schema, counts: Mapping[str, int], scales: Scales
+    ) -> AbstractVariableModel:
+        """A new network with random weights."""
+
+    def start(
+        self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if known is not None:
+            return known.copy(), np.zeros_like(testable)
+        return testable.copy(), testable.copy()
+
+    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
+        return [Term(1.0, now.estimate[None])]
+
+
+def width_by_objects(counts: Mapping[str, int], first: int, each: int, low: int, high: int) -> int:
+    """A layer's width that grows with the number of objects beside one: the paper's rule.
+
+    >>> width_by_objects({"Block": 5, "Total": 1}, 32, 16, 64, 256)
+    112
+    """
+    others = max(sum(counts.values()) - 1, 0)
+    return min(max(first + each * others, low), high)
