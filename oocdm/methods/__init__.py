@@ -3,16 +3,26 @@
 from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
 from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
-from oocdm.methods.registry import METHODS, make_method, method_from_json
+from oocdm.methods.registry import (
+    METHODS,
+    make_method,
+    method_class,
+    method_from_json,
+    method_names,
+)
+from oocdm.methods.variable_method import AbstractVariableMethod
 
 __all__ = [
     "METHODS",
     "AbstractMethod",
+    "AbstractVariableMethod",
     "Oocdm",
     "Oofull",
     "Schedule",
     "Standing",
     "Term",
     "make_method",
+    "method_class",
     "method_from_json",
+    "method_names",
 ]

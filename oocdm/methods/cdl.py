@@ -18,7 +18,7 @@ from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objec
 from oocdm.models.options import HeadOptions
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Masks, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Stack
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
 
@@ -43,17 +43,17 @@ class CdlModel(AbstractVariableModel):
         self.predictor1 = Stack(self.num_outputs, encoding, PREDICTOR_WIDTH)
         self.predictor2 = Stack(self.num_outputs, PREDICTOR_WIDTH, self.output_width)
 
-    def encode(self, variables: Tensor) -> Tensor:
-        return self.encoder2(functional.leaky_relu(self.encoder1(variables))).relu()
+    def encode(self, variables: Tensor) -> Encoded:
+        return (self.encoder2(functional.leaky_relu(self.encoder1(variables))).relu(),)
 
-    def predict(self, encoded: Tensor, masks: Masks) -> Tensor:
+    def predict(self, encoded: Encoded, masks: Masks) -> Tensor:
         hidden = functional.leaky_relu(self.predictor1(self.pool(encoded, masks)))
         out: Tensor = self.predictor2(hidden)
         return out
 
-    def pool(self, encoded: Tensor, masks: Masks) -> Tensor:
+    def pool(self, encoded: Encoded, masks: Masks) -> Tensor:
         """The parents' encodings as one for each output: (output, batch, channel)."""
-        return masked_max(encoded, masks > 0)
+        return masked_max(encoded[0], masks > 0)
 
 
 @dataclass(frozen=True)

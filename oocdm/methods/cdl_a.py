@@ -14,10 +14,11 @@ from oocdm.methods.variable_method import width_by_objects
 from oocdm.models.options import HeadOptions
 from oocdm.models.parameters import xavier
 from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Masks
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks
 from oocdm.schema import Schema
 
 HEADS = 2
+HIDDEN = -1e30  # finite: an output without parents has gradients too
 
 
 class CdlAttentionModel(CdlModel):
@@ -37,16 +38,21 @@ class CdlAttentionModel(CdlModel):
         self.key_bias = nn.Parameter(torch.zeros(keys))
         self.query = xavier(self.num_outputs, keys, fan_in=keys, fan_out=keys)
 
-    def pool(self, encoded: Tensor, masks: Masks) -> Tensor:
+    def encode(self, variables: Tensor) -> Encoded:
+        (encoded,) = super().encode(variables)
         keys = (encoded @ self.key_weight + self.key_bias).unflatten(-1, (HEADS, -1))
-        values = encoded.unflatten(-1, (HEADS, -1))  # (input, batch, head, channel)
-        query = self.query.unflatten(-1, (HEADS, -1))
-        scores = torch.einsum("ibhk,ohk->bhoi", keys, query) / query.shape[-1] ** 0.5
+        query = self.query.unflatten(-1, (HEADS, -1)) / (keys.shape[-1] ** 0.5)
+        scores = keys.permute(1, 2, 0, 3) @ query.permute(1, 2, 0)  # (batch, head, input, output)
+        values = encoded.unflatten(-1, (HEADS, -1)).permute(1, 2, 0, 3)
+        return scores.transpose(2, 3).contiguous(), values.contiguous()
+
+    def pool(self, encoded: Encoded, masks: Masks) -> Tensor:
+        scores, values = encoded
         is_hidden = masks.transpose(1, 2).unsqueeze(1) <= 0  # (batch or 1, 1, output, input)
-        attention = scores.masked_fill(is_hidden, -torch.inf).softmax(-1)
+        attention = scores.masked_fill(is_hidden, HIDDEN).softmax(-1)
         # An output without parents attends to nothing.
-        attention = attention.masked_fill(is_hidden, 0.0)
-        return torch.einsum("bhoi,ibhc->obhc", attention, values).flatten(2)
+        attention = torch.where(is_hidden, 0.0, attention)
+        return (attention @ values).permute(2, 0, 1, 3).flatten(2)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from oocdm.errors import GraphError, ModelError
 from oocdm.graph import AbstractEdgeSpace
 from oocdm.methods.method import Schedule
 from oocdm.methods.variable_method import SCHEDULE, AbstractVariableMethod
-from oocdm.models.variable_model import AbstractVariableModel, Masks
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks
 
 
 class AbstractDenseModel(AbstractVariableModel):
     """A network whose outputs all depend on all inputs."""
 
-    def predict(self, encoded: Tensor, masks: Masks) -> Tensor:
+    def predict(self, encoded: Encoded, masks: Masks) -> Tensor:
         if not bool((masks > 0).all()):
             raise ModelError(
                 "This network reads all variables: expected the full graph, got one with edges "
@@ -27,7 +27,7 @@ class AbstractDenseModel(AbstractVariableModel):
         return self.predict_all(encoded)
 
     @abstractmethod
-    def predict_all(self, encoded: Tensor) -> Tensor:
+    def predict_all(self, encoded: Encoded) -> Tensor:
         """Decoder outputs: (output, batch, number)."""
 
 

@@ -14,7 +14,7 @@ from oocdm.graph import Variable
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
 from oocdm.models.options import HeadOptions
 from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Stack
 from oocdm.schema import Schema
 
 
@@ -75,7 +75,7 @@ class GnnModel(AbstractDenseModel):
         self.edge_net = TwoLayers(1, 2 * w.node, w.edge_hidden, w.edge)
         self.node_net = TwoLayers(1, w.node + w.action + w.edge, w.node_hidden, w.node)
 
-    def encode(self, variables: Tensor) -> Tensor:
+    def encode(self, variables: Tensor) -> Encoded:
         nodes, actions = [], []
         batch = variables.shape[1]
         for group, state_net, action_net in zip(
@@ -96,13 +96,12 @@ class GnnModel(AbstractDenseModel):
         is_other = ~torch.eye(num, dtype=torch.bool, device=node.device)[..., None, None]
         heard = torch.where(is_other, messages, 0.0).sum(1)
         together = torch.cat([node, action, heard], -1).flatten(0, 1).unsqueeze(0)
-        updated: Tensor = self.node_net(together).view(num, batch, -1)
-        return updated
+        return (self.node_net(together).view(num, batch, -1),)
 
-    def predict_all(self, encoded: Tensor) -> Tensor:
+    def predict_all(self, encoded: Encoded) -> Tensor:
         parts, start = [], 0
         for group, decoder in zip(self.groups, self.decoders, strict=True):
-            out = decoder(encoded[start : start + group.count])
+            out = decoder(encoded[0][start : start + group.count])
             start += group.count
             out = out.unflatten(-1, (group.num_targets, self.output_width))
             parts.append(out.transpose(1, 2).flatten(0, 1))

@@ -19,7 +19,7 @@ from oocdm.graph import AbstractEdgeSpace, VariableEdges
 from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
 from oocdm.models.options import HeadOptions
 from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Masks, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Stack
 from oocdm.schema import Schema
 
 ENCODER_WIDTH, STATE_WIDTH = 64, 64
@@ -44,17 +44,18 @@ class GraderModel(AbstractVariableModel):
         )
         self.out = Stack(self.num_outputs, 2 * STATE_WIDTH, self.output_width)
 
-    def encode(self, variables: Tensor) -> Tensor:
-        return self.encoder2(functional.leaky_relu(self.encoder1(variables))).relu()
+    def encode(self, variables: Tensor) -> Encoded:
+        return (self.encoder2(functional.leaky_relu(self.encoder1(variables))).relu(),)
 
-    def predict(self, encoded: Tensor, masks: Masks) -> Tensor:
+    def predict(self, encoded: Encoded, masks: Masks) -> Tensor:
+        (encodings,) = encoded
         if len(masks) == 1:
-            return self._read(encoded, masks[0] > 0)
+            return self._read(encodings, masks[0] > 0)
         kinds, kind_of = masks.flatten(1).unique(dim=0, return_inverse=True)
-        out = encoded.new_zeros(self.num_outputs, encoded.shape[1], self.output_width)
+        out = encodings.new_zeros(self.num_outputs, encodings.shape[1], self.output_width)
         for number, kind in enumerate(kinds):
             rows = kind_of == number
-            out[:, rows] = self._read(encoded[:, rows], kind.view(masks.shape[1:]) > 0)
+            out[:, rows] = self._read(encodings[:, rows], kind.view(masks.shape[1:]) > 0)
         return out
 
     def _read(self, encoded: Tensor, mask: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
 from oocdm.methods.variable_method import width_by_objects
 from oocdm.models.options import HeadOptions
 from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Stack
 from oocdm.schema import Schema
 
 
@@ -34,14 +34,14 @@ class MlpModel(AbstractDenseModel):
         self.layer3 = Stack(1, width, width)
         self.out = Stack(self.num_outputs, width, self.output_width)
 
-    def encode(self, variables: Tensor) -> Tensor:
+    def encode(self, variables: Tensor) -> Encoded:
         x = variables.transpose(0, 1).flatten(1).unsqueeze(0)
         for layer in (self.layer1, self.layer2, self.layer3):
             x = functional.leaky_relu(layer(x))
-        return x
+        return (x,)
 
-    def predict_all(self, encoded: Tensor) -> Tensor:
-        out: Tensor = self.out(encoded.expand(self.num_outputs, -1, -1))
+    def predict_all(self, encoded: Encoded) -> Tensor:
+        out: Tensor = self.out(encoded[0].expand(self.num_outputs, -1, -1))
         return out
 
 

@@ -1,8 +1,12 @@
-"""Methods by name."""
+"""Methods by name: those of the library, and those that installed packages add.
+
+A package adds a method by an entry point in the group `oocdm.methods`, whose name is the method's.
+"""
 
 from __future__ import annotations
 
 from dataclasses import fields
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from oocdm.errors import ModelError, suggest
@@ -16,9 +20,52 @@ from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
 from oocdm.methods.ticsa import Ticsa
 
+GROUP = "oocdm.methods"
 METHODS: dict[str, type[AbstractMethod]] = {
     method.name: method for method in (Oocdm, Oofull, Cdl, CdlA, Grader, Ticsa, Gnn, Mlp)
 }
+
+
+def method_names() -> list[str]:
+    """The names of all methods, those of other packages last.
+
+    >>> method_names()[:3]
+    ['oocdm', 'oofull', 'cdl']
+    """
+    return [*METHODS, *(name for name in _added() if name not in METHODS)]
+
+
+def method_class(name: str) -> type[AbstractMethod]:
+    """A method by its name.
+
+    >>> method_class("gnn").__name__
+    'Gnn'
+    """
+    added = _added().get(name)
+    if added is None:
+        if name not in METHODS:
+            raise ModelError(f"Unknown method `{name}`. {suggest(name, method_names())}")
+        return METHODS[name]
+    origin = f"package `{added.dist.name}`" if added.dist else "an installed package"
+    if name in METHODS:
+        raise ModelError(
+            f"Method `{name}`: {origin} adds one of that name, but the library has it already. "
+            "Give it another name there."
+        )
+    try:
+        found = added.load()
+    except Exception as error:
+        raise ModelError(f"Method `{name}` of {origin} cannot be loaded: {error!r}.") from error
+    if not (isinstance(found, type) and issubclass(found, AbstractMethod)):
+        raise ModelError(
+            f"Method `{name}` of {origin}: expected a subclass of AbstractMethod, got {found!r}."
+        )
+    if found.name != name:
+        raise ModelError(
+            f"Method `{name}` of {origin}: expected its entry point to have the method's own "
+            f"name, got `{name}` for `{found.name}`."
+        )
+    return found
 
 
 def make_method(name: str, preset: str = "default", **options: Any) -> AbstractMethod:
@@ -27,13 +74,12 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     >>> make_method("oocdm", threshold=0.3).name
     'oocdm'
     """
-    if name not in METHODS:
-        raise ModelError(f"Unknown method `{name}`. {suggest(name, METHODS)}")
-    known = [f.name for f in fields(METHODS[name]) if f.name != "preset_name"]
+    chosen = method_class(name)
+    known = [f.name for f in fields(chosen) if f.name != "preset_name"]
     for option in options:
         if option not in known:
             raise ModelError(f"Method `{name}` has no option `{option}`. {suggest(option, known)}")
-    return METHODS[name].preset(preset, **options)
+    return chosen.preset(preset, **options)
 
 
 def method_from_json(data: dict[str, Any]) -> AbstractMethod:
@@ -45,11 +91,14 @@ def method_from_json(data: dict[str, Any]) -> AbstractMethod:
     """
     options = dict(data)
     name = str(options.pop("name", ""))
-    if name not in METHODS:
-        raise ModelError(f"Unknown method `{name}`. {suggest(name, METHODS)}")
+    chosen = method_class(name)
     try:
-        return METHODS[name].from_json(options)
+        return chosen.from_json(options)
     except (KeyError, TypeError) as error:
         raise ModelError(
             f"Method `{name}`: settings that this version cannot read ({error})."
         ) from None
+
+
+def _added() -> dict[str, EntryPoint]:
+    return {each.name: each for each in entry_points(group=GROUP)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objec
 from oocdm.models.options import HeadOptions
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Masks, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Stack
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
 
@@ -57,12 +57,11 @@ class TicsaModel(AbstractVariableModel):
         """The log-odds of every edge."""
         return LOGIT_SPEED * self.slow_logits
 
-    def encode(self, variables: Tensor) -> Tensor:
-        encoded: Tensor = self.encoder2(functional.leaky_relu(self.encoder1(variables)))
-        return encoded
+    def encode(self, variables: Tensor) -> Encoded:
+        return (self.encoder2(functional.leaky_relu(self.encoder1(variables))),)
 
-    def predict(self, encoded: Tensor, masks: Masks) -> Tensor:
-        seen = masks.permute(2, 0, 1).unsqueeze(-1) * encoded.transpose(0, 1)
+    def predict(self, encoded: Encoded, masks: Masks) -> Tensor:
+        seen = masks.permute(2, 0, 1).unsqueeze(-1) * encoded[0].transpose(0, 1)
         x = seen.flatten(2)  # (output, batch, input * channel)
         for layer in (self.predictor1, self.predictor2, self.predictor3):
             x = functional.leaky_relu(layer(x))
@@ -119,10 +118,11 @@ class Ticsa(AbstractVariableMethod):
         network = _network(model)
         probability = network.logits.sigmoid().detach().cpu().double().numpy()
         found = probability > 0.5
-        nothing = np.full(len(free), np.nan)
-        decision = np.where(free, np.where(found, "yes", "no"), "untestable")
-        score = np.where(free, probability, np.nan)
-        evidence = Evidence(network.edges, score, *[nothing] * 4, decision)
+        evidence = replace(
+            Evidence.nothing(network.edges),
+            score=np.where(free, probability, np.nan),
+            decision=np.where(free, np.where(found, "yes", "no"), "untestable"),
+        )
         return Discovery(np.where(free, found, estimate), evidence)
 
 

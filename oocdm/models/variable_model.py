@@ -20,6 +20,9 @@ from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel, Structures
 from oocdm.schema import Schema
 
+# What a network makes of all variables before it knows the graph.
+Encoded = tuple[Tensor, ...]
+
 # Which inputs each output sees: (structure, input, output), 0 or 1, or between while it is learned.
 Masks = Tensor
 
@@ -31,6 +34,7 @@ class AbstractVariableModel(AbstractWorldModel):
     """
 
     edges: VariableEdges
+    counts: Mapping[str, int]
     own: Tensor  # (output,): which input is the same variable a step before
 
     def __init__(
@@ -56,11 +60,11 @@ class AbstractVariableModel(AbstractWorldModel):
     # ---------------------------------------------------------------- what networks say
 
     @abstractmethod
-    def encode(self, variables: Tensor) -> Tensor:
+    def encode(self, variables: Tensor) -> Encoded:
         """What is the same under all masks; `variables` are (input, batch, number)."""
 
     @abstractmethod
-    def predict(self, encoded: Tensor, masks: Masks) -> Tensor:
+    def predict(self, encoded: Encoded, masks: Masks) -> Tensor:
         """Decoder outputs (output, batch, number); masks are for all of the batch or for each."""
 
     # ---------------------------------------------------------------- as a world model
@@ -90,7 +94,7 @@ class AbstractVariableModel(AbstractWorldModel):
         ]
         return torch.cat(parts, 1).transpose(0, 1)
 
-    def _predictions(self, inputs: Inputs, encoded: Tensor, structures: Structures) -> Predictions:
+    def _predictions(self, inputs: Inputs, encoded: Encoded, structures: Structures) -> Predictions:
         self._check_shares(inputs, structures)
         masks = structures.unflatten(1, (self.num_inputs, self.num_outputs))
         if len(masks) > 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Self
 
@@ -61,6 +61,7 @@ class AbstractWorldModel(nn.Module):
     """
 
     paths: Tensor
+    counts: Mapping[str, int] | None = None  # numbers of objects, if these are fixed
 
     def __init__(
         self, edges: AbstractEdgeSpace, featuriser: Featuriser, head_options: HeadOptions
@@ -255,10 +256,7 @@ class AbstractWorldModel(nn.Module):
     def _bound(self, mean: Tensor, scales: HeadScales) -> Tensor:
         low, high = scales.low, scales.high
         if self.head_options.clamp_means:
-            # The gradient passes as if nothing had been cut off: a mean that was pushed out of
-            # bounds must find its way back.
-            inside = torch.maximum(torch.minimum(mean, high), low)
-            return mean + (inside - mean).detach()
+            return torch.maximum(torch.minimum(mean, high), low)
         has_low, has_high = low.isfinite(), high.isfinite()
         # Infinite bounds are replaced before use: their branch is not taken, its gradient is.
         a, b = torch.where(has_low, low, 0.0), torch.where(has_high, high, 0.0)

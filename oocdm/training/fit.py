@@ -65,7 +65,7 @@ class FitResult:
     def save(self, folder: str | Path, **config: Any) -> None:
         """Write the run to a folder: config, schema, graph and weights."""
         path = Path(folder)
-        _write_settings(path, self.method, self.schema, self.seed, config)
+        _write_settings(path, self.method, self.model, self.seed, config)
         for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
             write_tensors(path / name, dict(model.state_dict()), {"format": "oocdm-1"})
         write_json(path / "graph.json", graph_to_json(self.graph, self.evidence))
@@ -117,13 +117,12 @@ def fit(
         raise GraphError("fit: expected a known graph or priors, got both.")
     trainer = Trainer(data, chosen, seed, graph, device, known)
     extra = {
-        "counts": data.max_counts,
         "known_graph": None if graph is None else graph.to_json(),
         "priors": known.to_json(),
         **(config or {}),
     }
     if folder is not None:
-        _write_settings(Path(folder), chosen, data.schema, seed, extra)
+        _write_settings(Path(folder), chosen, trainer.model, seed, extra)
     return _finish(trainer, folder, callback, max_seconds, extra)
 
 
@@ -192,11 +191,17 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 
 def _write_settings(
-    path: Path, method: AbstractMethod, schema: Schema, seed: int, config: dict[str, Any]
+    path: Path,
+    method: AbstractMethod,
+    model: AbstractWorldModel,
+    seed: int,
+    config: dict[str, Any],
 ) -> None:
     settings = {"format": 1, "method": method.to_json(), "seed": seed, **config}
+    if model.counts is not None:
+        settings["counts"] = dict(model.counts)
     write_json(path / "config.json", settings)
-    write_json(path / "schema.json", schema.to_json())
+    write_json(path / "schema.json", model.schema.to_json())
 
 
 def _finish(

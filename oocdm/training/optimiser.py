@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -38,27 +40,33 @@ class EigenAdam:
                 self.state[f"{name}/basis"] = eye.repeat(stack, 1, 1)
 
     @torch.no_grad()
-    def step(self, learning_rate: float) -> None:
-        """Move the parameters by one step along their gradients."""
+    def step(self, learning_rate: float, longest: float = math.inf) -> None:
+        """Move the parameters by one step along their gradients.
+
+        Where the basis has just turned, second moments are those of other directions, and a
+        weight's step can be a million times the learning rate. Random weights do not mind;
+        trained ones do: no weight, seen in the basis, moves by more than `longest` learning rates.
+        """
         self.steps += 1
         for name, parameter in self.parameters:
             if parameter.grad is None:
                 continue
-            update = self._update(name, to_matrices(name, parameter.grad))
+            update = self._update(name, to_matrices(name, parameter.grad), longest)
             boost = LINEAR_BOOST if name.endswith("linear_weight") else 1.0
             parameter.add_(from_matrices(update, parameter), alpha=-learning_rate * boost)
 
-    def _update(self, name: str, gradient: Tensor) -> Tensor:
+    def _update(self, name: str, gradient: Tensor, longest: float) -> Tensor:
         first, second = BETAS
         mean, square = self.state[f"{name}/mean"], self.state[f"{name}/square"]
         mean.lerp_(gradient, 1 - first)
         basis = self.state.get(f"{name}/basis")
         if basis is None:
             square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-            return self._normalised(mean, square)
+            return self._normalised(mean, square).clamp_(-longest, longest)
         rotated = basis.mT @ gradient
         square.mul_(second).addcmul_(rotated, rotated, value=1 - second)
-        update = basis @ self._normalised(basis.mT @ mean, square)
+        normalised = self._normalised(basis.mT @ mean, square)
+        update = basis @ normalised.clamp_(-longest, longest)
         covariance = self.state[f"{name}/covariance"]
         covariance.lerp_(gradient @ gradient.mT, 1 - COVARIANCE_DECAY)
         if self.steps % BASIS_EVERY == 0 or self.steps in (2, 5, 10):
@@ -93,8 +101,8 @@ class PlainAdam:
             state["exp_avg"] = self.state[f"{name}/mean"] = torch.zeros_like(parameter)
             state["exp_avg_sq"] = self.state[f"{name}/square"] = torch.zeros_like(parameter)
 
-    def step(self, learning_rate: float) -> None:
-        """Move the parameters by one step along their gradients."""
+    def step(self, learning_rate: float, longest: float = math.inf) -> None:
+        """Move the parameters by one step along their gradients; steps are never long."""
         for parameter in self.parameters:
             self.adam.state[parameter]["step"].fill_(self.steps)
         self.adam.param_groups[0]["lr"] = learning_rate

@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 CONTESTED = (0.005, 0.6)  # nats, of either sign, that may be an artefact of training
 POLISH_ROUND = 500  # steps of polishing between checkpoints
+LONGEST_POLISH = 10.0  # learning rates that a weight may move in one step of polishing
 WARM_UP = 100  # steps until a new optimiser knows enough of the gradients for full steps
 
 
@@ -348,7 +349,7 @@ class Trainer:
                 "not finite. Lower the schedule's learning_rate, or look for extreme values in "
                 "the data."
             )
-        self.optimiser.step(learning_rate)
+        self.optimiser.step(learning_rate, LONGEST_POLISH if is_polish else math.inf)
         return float(loss.detach())
 
     def _partial_inputs(self, rows: np.ndarray) -> Inputs:

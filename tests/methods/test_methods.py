@@ -25,6 +25,7 @@ from oocdm.methods import (
     Standing,
     make_method,
     method_from_json,
+    method_names,
 )
 from oocdm.models.fast import FastModel
 from oocdm.models.options import ModelOptions
@@ -37,6 +38,7 @@ EDGES = ClassEdges(SCHEMA)
 NUM_EDGES = len(EDGES)
 SEEDS = st.integers(0, 2**20)
 MODEL = FastModel(SCHEMA, ModelOptions(), None)
+NAMES = ", ".join(method_names())
 EVERYTHING = np.ones(WIDTH, dtype=bool)
 
 
@@ -308,10 +310,10 @@ def test_json_round_trip_of_every_option() -> None:
 
 
 def test_unknown_names() -> None:
-    with fails("Unknown method `oocmd`. Did you mean `oocdm`? Known: oocdm, oofull."):
+    with fails(f"Unknown method `oocmd`. Did you mean `oocdm`? Known: {NAMES}."):
         make_method("oocmd")
-    with fails("Unknown method `mlp`. Known: oocdm, oofull."):
-        make_method("mlp")
+    with fails(f"Unknown method `lstm`. Known: {NAMES}."):
+        make_method("lstm")
     with fails("Unknown preset `papr`. Did you mean `paper`? Known: default, paper."):
         make_method("oocdm", "papr")
     with fails(
@@ -326,9 +328,9 @@ def test_unknown_names() -> None:
 
 def test_errors_of_json() -> None:
     good = Oocdm().to_json()
-    with fails("Unknown method `oocd`. Did you mean `oocdm`? Known: oocdm, oofull."):
+    with fails(f"Unknown method `oocd`. Did you mean `oocdm`? Known: {NAMES}."):
         method_from_json({**good, "name": "oocd"})
-    with fails("Unknown method ``. Known: oocdm, oofull."):
+    with fails(f"Unknown method ``. Known: {NAMES}."):
         method_from_json({})
     with pytest.raises(ModelError, match=r"^Unknown model option `hads`\. Did you mean `heads`\?"):
         method_from_json({**good, "model": {"hads": 2}})

@@ -109,6 +109,27 @@ def test_the_basis_stays_orthonormal() -> None:
     assert (basis[:, :, 0].abs() - 0.5).abs().max() < 0.02
 
 
+def test_steps_are_no_longer_than_allowed() -> None:
+    """Rare inputs, and a basis that has just turned, make steps that destroy trained weights."""
+    generator = torch.Generator().manual_seed(0)
+    longest = {}
+    for bound in (torch.inf, 2.0):
+        model = Stack()
+        eigen = EigenAdam(model)
+        moves = []
+        for _ in range(60):
+            model.zero_grad()
+            is_seen = torch.rand(8, 4, generator=generator) < 0.1
+            x = torch.randn(8, 4, generator=generator) * is_seen
+            (model(x).pow(3)).sum().backward()
+            before, basis = model.weight.detach().clone(), eigen.state["weight/basis"].clone()
+            eigen.step(1e-3, bound)
+            moves.append((basis.mT @ (model.weight.detach() - before)).abs().max().item() / 1e-3)
+        longest[bound] = max(moves)
+    assert longest[torch.inf] > 4
+    assert longest[2.0] == pytest.approx(2.0, rel=1e-3)
+
+
 def test_a_gradient_of_zero_moves_nothing() -> None:
     for kind in (EigenAdam, PlainAdam):
         model = Stack()

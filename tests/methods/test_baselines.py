@@ -1,0 +1,418 @@
+"""Methods over single variables: what they find, what they keep to, where they work."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import oocdm
+from oocdm import (
+    Categorical,
+    ClassGraph,
+    DataError,
+    Dataset,
+    FitResult,
+    GraphError,
+    ModelError,
+    ObjectClass,
+    Progress,
+    Real,
+    Schedule,
+    Schema,
+    Task,
+    VariableGraph,
+)
+from oocdm.data.snapshot import Snapshot
+from oocdm.graph import VariableEdges
+from oocdm.methods import METHODS, AbstractVariableMethod, make_method
+from oocdm.methods.cdl import masked_max
+from oocdm.methods.variable_method import width_by_objects
+from oocdm.models.scales import Scales
+from oocdm.models.variable_model import AbstractVariableModel
+
+BASELINES = [name for name, each in METHODS.items() if issubclass(each, AbstractVariableMethod)]
+DENSE = ["gnn", "mlp"]
+CAUSAL = [name for name in BASELINES if name not in DENSE]
+COUNTS = {"Ball": 2, "Lamp": 1}
+QUICK = Schedule(
+    *(2, 3, 4, 9, 32), 32, optimiser="adam", learning_rate=1e-3, final_learning_rate=1e-3
+)
+
+
+class Ball(ObjectClass):
+    x = Real()
+    push = Real(action=True)
+
+
+class Lamp(ObjectClass):
+    colour = Categorical(3)
+    heat = Real()
+
+
+SCHEMA = Schema(Ball, Lamp)
+# Each ball moves as it is pushed, the second one is blown at by the first, the lamp does nothing.
+ROWS = [
+    "Ball[0].x <- Ball[0].x, Ball[0].push",
+    "Ball[1].x <- Ball[0].x, Ball[1].push",
+    "Lamp[0].colour <- (nothing)",
+    "Lamp[0].heat <- Lamp[0].heat",
+]
+FULL = VariableEdges(SCHEMA, COUNTS).full
+TRUE = VariableGraph.parse(FULL.inputs, FULL.outputs, ROWS)
+
+
+def toy_world(episodes: int, length: int, seed: int) -> Dataset:
+    """Objects of a class that are not alike, which only variables can tell."""
+    rng = np.random.default_rng(seed)
+    steps = episodes * length
+    x, push = rng.normal(size=(2, steps, 2))
+    colour, heat = rng.integers(3, size=(steps, 1)), rng.normal(size=(steps, 1))
+    noise = rng.normal(scale=0.1, size=(steps, 3))
+    for now in range(steps - 1):
+        if (now + 1) % length:  # the next step is of the same episode
+            x[now + 1, 0] = 0.8 * x[now, 0] + push[now, 0] + noise[now, 0]
+            x[now + 1, 1] = push[now, 1] - np.tanh(2 * x[now, 0]) + noise[now, 1]
+            heat[now + 1] = 0.9 * heat[now] + noise[now, 2]
+    import pandas as pd
+
+    def frame(fields: dict[str, np.ndarray]) -> Any:
+        objects = next(iter(fields.values())).shape[1]
+        rows = np.indices((steps, objects)).reshape(2, -1)
+        table = {"episode": rows[0] // length, "step": rows[0] % length, "object": rows[1]}
+        return pd.DataFrame({**table, **{f: v.ravel() for f, v in fields.items()}})
+
+    last = np.arange(steps) % length == length - 1
+    shown = np.where(last[:, None], np.nan, push)
+    balls, lamps = frame({"x": x, "push": shown}), frame({"colour": colour, "heat": heat})
+    balls["push"] = balls["push"].astype("Float64").where(~balls["push"].isna(), pd.NA)
+    return Dataset.from_frames({"Ball": balls, "Lamp": lamps}, SCHEMA)
+
+
+DATA = toy_world(episodes=150, length=20, seed=0)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> dict[str, FitResult]:
+    """Every baseline after a few steps."""
+    few = {"grader": {"max_samples": 60, "workers": 1}}
+    return {
+        name: oocdm.fit(DATA, name, seed=3, schedule=QUICK, **few.get(name, {}))
+        for name in BASELINES
+    }
+
+
+def built(name: str, dtype: torch.dtype = torch.float32) -> AbstractVariableModel:
+    torch.manual_seed(0)
+    model = make_method(name).build(SCHEMA, Scales.unit(SCHEMA), COUNTS)
+    assert isinstance(model, AbstractVariableModel)
+    return model.to(dtype)
+
+
+def states(batch: int, seed: int = 0) -> Snapshot:
+    rng = np.random.default_rng(seed)
+
+    def normal(objects: int) -> torch.Tensor:
+        return torch.as_tensor(rng.normal(size=(batch, objects)), dtype=torch.float32)
+
+    return Snapshot.of(
+        SCHEMA,
+        {
+            "Ball": {"x": normal(2), "push": normal(2)},
+            "Lamp": {
+                "colour": torch.as_tensor(rng.integers(3, size=(batch, 1))),
+                "heat": normal(1),
+            },
+        },
+    )
+
+
+def outputs(predictions: Any) -> torch.Tensor:
+    """All parameters of all distributions, (batch, output, number), as variable graphs order."""
+    rows = []
+    for i in range(2):
+        one = predictions["Ball", "x"]
+        rows.append(torch.stack([one.mean[:, i], one.sigma[:, i], one.sigma[:, i]], -1))
+    rows.append(predictions["Lamp", "colour"].log_probabilities[:, 0])
+    heat = predictions["Lamp", "heat"]
+    rows.append(torch.stack([heat.mean[:, 0], heat.sigma[:, 0], heat.sigma[:, 0]], -1))
+    return torch.stack(rows, 1)
+
+
+def changed(before: Snapshot, name: str) -> Snapshot:
+    """The states with one variable changed."""
+    found = re.fullmatch(r"(\w+)\[(\d)\]\.(\w+)", name)
+    assert found is not None
+    c, i, f = found[1], int(found[2]), found[3]
+    values = {k: dict(fields) for k, fields in before.values.items()}
+    column = values[c][f].clone()
+    column[:, i] = (column[:, i] + 1) % 3 if f == "colour" else column[:, i] + 1.7
+    values[c][f] = column
+    return Snapshot.of(SCHEMA, values)
+
+
+# ---------------------------------------------------------------- what they find
+
+
+LEARNING = Schedule(2, 250, 0, 9, 128, optimiser="adam", learning_rate=3e-3)
+RECOVERY: dict[str, dict[str, Any]] = {
+    "cdl": {"schedule": LEARNING, "encoding": 24, "max_scored": 600},
+    "cdl-a": {"schedule": LEARNING, "encoding": 24, "keys": 16, "max_scored": 600},
+    "ticsa": {"schedule": LEARNING},
+    "grader": {"schedule": Schedule(1, 1, 0), "alpha": 0.01, "workers": 1},
+}
+SMALL: dict[str, dict[str, Any]] = {
+    "grader": {"max_samples": 400, "workers": 1, "alpha": 0.01, "encoding": 16},
+    "cdl": {"encoding": 24, "max_scored": 300},
+    "cdl-a": {"encoding": 24, "max_scored": 300},
+}
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_the_graph_of_a_toy_world(name: str) -> None:
+    result = oocdm.fit(DATA, name, seed=0, **RECOVERY[name])
+    assert isinstance(result.graph, VariableGraph)
+    assert str(result.graph) == str(TRUE)
+    assert result.evidence.roc_auc(TRUE) == 1.0
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_toy_world_is_fitted(name: str) -> None:
+    """Noise of 0.1 has a log-likelihood of 0.88; three colours by chance, -1.1."""
+    learning = Schedule(2, 200, 300, 9, 128, 128, optimiser="adam", learning_rate=3e-3)
+    result = oocdm.fit(DATA, name, seed=0, schedule=learning, **SMALL.get(name, {}))
+    fields = oocdm.evaluate(result, toy_world(20, 20, seed=9)).fields
+    assert fields["Ball.x"].log_likelihood > 0.6
+    assert fields["Lamp.heat"].log_likelihood > 0.7
+    assert fields["Lamp.colour"].log_likelihood > -1.15
+
+
+# ---------------------------------------------------------------- guarantees
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+@pytest.mark.parametrize("seed", range(3))
+def test_only_parents_matter_to_the_last_bit(name: str, seed: int) -> None:
+    model, before = built(name), states(5)
+    matrix = np.random.default_rng(seed).random(FULL.matrix.shape) < 0.4
+    graph = VariableGraph(FULL.inputs, FULL.outputs, matrix)
+    with torch.no_grad():
+        now = outputs(model(before, graph))
+        for i, source in enumerate(FULL.inputs):
+            then = outputs(model(changed(before, source), graph))
+            for j, _ in enumerate(FULL.outputs):
+                if not matrix[i, j]:
+                    assert torch.equal(then[:, j], now[:, j])
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_parent_matters(name: str) -> None:
+    model, before = built(name, torch.float64), states(5)
+    with torch.no_grad():
+        now = outputs(model(before, FULL))
+        for i, source in enumerate(FULL.inputs):
+            then = outputs(model(changed(before, source), FULL))
+            # A maximum need not move with each of its inputs, but does for some states.
+            moved = (then != now).flatten(1).any(0).sum()
+            assert moved > 0, FULL.inputs[i]
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_structures_divide_a_batch(name: str) -> None:
+    model, before = built(name, torch.float64), states(6)
+    rng = np.random.default_rng(1)
+    graphs = [
+        VariableGraph(FULL.inputs, FULL.outputs, rng.random(FULL.matrix.shape) < 0.5)
+        for _ in range(3)
+    ]
+    with torch.no_grad():
+        inputs = model.inputs(before)
+        together = outputs(model.decode(inputs, model.structures(*graphs)))
+        for i, graph in enumerate(graphs):
+            alone = outputs(model(before, graph))
+            torch.testing.assert_close(together[2 * i : 2 * i + 2], alone[2 * i : 2 * i + 2])
+
+
+def test_a_class_graph_is_grounded() -> None:
+    model, before = built("cdl"), states(4)
+    graph = ClassGraph.parse(SCHEMA, ["Ball.x <- self.push, Lamp[*].heat"])
+    with torch.no_grad():
+        ours = outputs(model(before, graph))
+        assert torch.equal(ours, outputs(model(before, graph.ground(COUNTS))))
+
+
+@pytest.mark.parametrize("num_missing", [0, 1, 4])
+def test_masked_maximum_by_its_definition(num_missing: int) -> None:
+    rng = np.random.default_rng(num_missing)
+    encoded = torch.as_tensor(rng.normal(size=(4, 3, 5)))
+    masks = np.ones((3, 4, 2), dtype=bool)
+    for b in range(3):
+        for t in range(2):
+            masks[b, rng.permutation(4)[:num_missing], t] = False
+    pooled = masked_max(encoded, torch.as_tensor(masks))
+    for b in range(3):
+        one = masked_max(encoded[:, b : b + 1], torch.as_tensor(masks[b : b + 1]))
+        for t in range(2):
+            seen = encoded[:, b][torch.as_tensor(masks[b, :, t])]
+            expected = seen.amax(0) if len(seen) else torch.zeros(5, dtype=encoded.dtype)
+            assert torch.equal(pooled[t, b], expected)
+            assert torch.equal(one[t, 0], expected)
+
+
+# ---------------------------------------------------------------- usable everywhere
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_saved_and_loaded(name: str, fitted: dict[str, FitResult], tmp_path: Path) -> None:
+    result = fitted[name]
+    result.save(tmp_path, counts=DATA.max_counts)
+    back = oocdm.load(tmp_path)
+    assert back.graph == result.graph and back.method == result.method
+    assert back.evidence.rows() == result.evidence.rows()
+    assert oocdm.evaluate(back, DATA).aill == oocdm.evaluate(result, DATA).aill
+
+
+class Interrupt(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_resumed_run_equals_the_uninterrupted_one(
+    name: str, fitted: dict[str, FitResult], tmp_path: Path
+) -> None:
+    def stop(progress: Progress) -> None:
+        if (progress.phase, progress.step) == ("learn", 5):
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        oocdm.fit(DATA, fitted[name].method, seed=3, folder=tmp_path, callback=stop)
+    back = oocdm.resume(tmp_path, DATA)
+    for weight, tensor in fitted[name].model.state_dict().items():
+        assert torch.equal(back.model.state_dict()[weight], tensor), weight
+    assert back.evidence.rows() == fitted[name].evidence.rows()
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_planned_with(name: str, fitted: dict[str, FitResult]) -> None:
+    task = Task(
+        reward=lambda before, after: after["Ball", "x"].sum(1),
+        terminated=lambda after: after["Ball", "x"].sum(1) > 1e6,
+        reads=["Ball.x"],
+    )
+    agent = oocdm.MPC(fitted[name], task, planner=oocdm.CEM(horizon=2, samples=8, elites=2), seed=0)
+    agent.reset(1)
+    assert agent.act(states(1))["Ball"]["push"].shape == (1, 2)
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_discovered_again(name: str, fitted: dict[str, FitResult]) -> None:
+    found = oocdm.discover(fitted[name], DATA.head(200))
+    assert isinstance(found.graph, VariableGraph)
+    assert len(found.evidence.score) == FULL.matrix.size
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_dense_methods_do_not_discover(name: str, fitted: dict[str, FitResult]) -> None:
+    assert fitted[name].graph == FULL
+    with pytest.raises(ModelError, match=f"^Method `{name}` does not discover a graph.$"):
+        oocdm.discover(fitted[name], DATA)
+    with pytest.raises(GraphError, match="cannot keep to a graph"):
+        oocdm.fit(DATA, name, graph=TRUE)
+    with pytest.raises(ModelError, match="expected the full graph"):
+        fitted[name].model(states(2), TRUE)
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_a_known_graph_is_kept(name: str) -> None:
+    result = oocdm.fit(DATA, name, graph=TRUE, schedule=QUICK)
+    assert result.graph == TRUE
+    assert set(result.evidence.decision) == {"required", "forbidden"}
+
+
+def test_priors_hold_for_all_objects() -> None:
+    rows = ["Ball.x <- Lamp[*].heat, !self.push"]
+    result = oocdm.fit(DATA, "cdl", priors=rows, schedule=QUICK)
+    assert isinstance(result.graph, VariableGraph)
+    for i in range(2):
+        parents = result.graph.parents(f"Ball[{i}].x")
+        assert "Lamp[0].heat" in parents and f"Ball[{i}].push" not in parents
+
+
+def test_tests_run_side_by_side_give_the_same() -> None:
+    quick = Schedule(1, 1, 0)
+    one, two = (
+        oocdm.fit(DATA, "grader", schedule=quick, max_samples=60, workers=n) for n in (1, 2)
+    )
+    assert one.evidence.rows() == two.evidence.rows()
+
+
+def test_grader_tells_how_far_its_tests_are() -> None:
+    told: list[Progress] = []
+    quick = Schedule(1, 1, 0)
+    oocdm.fit(DATA, "grader", schedule=quick, max_samples=60, workers=1, callback=told.append)
+    steps = [p.step for p in told if p.phase == "discover"]
+    assert steps == list(range(1, FULL.matrix.size + 1))
+
+
+# ---------------------------------------------------------------- what they refuse
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_objects_that_vary_are_refused(name: str) -> None:
+    data = oocdm.collect(oocdm.make("block", num_blocks=None), steps=200, seed=0)
+    message = (
+        f"Method `{name}`: expected the same objects of class `Block` in every step, got 1 to 7 in "
+        "7 places. Methods `oocdm` and `oofull` take objects that vary."
+    )
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+        oocdm.fit(data, name)
+
+
+def test_other_numbers_of_objects_are_refused() -> None:
+    three = Snapshot.of(
+        SCHEMA,
+        {
+            "Ball": {"x": torch.zeros(1, 3), "push": torch.zeros(1, 3)},
+            "Lamp": {"colour": torch.zeros(1, 1, dtype=torch.long), "heat": torch.zeros(1, 1)},
+        },
+    )
+    with pytest.raises(ModelError, match=r"^Class `Ball`: expected 2 objects, as in training, "):
+        built("mlp")(three, FULL)
+
+
+def test_unknown_preset() -> None:
+    with pytest.raises(ModelError, match=r"^Unknown preset `papr`\. Did you mean `paper`"):
+        make_method("cdl", "papr")
+
+
+# ---------------------------------------------------------------- sizes
+
+
+PAPER_BYTES = {
+    2: {"grader": 2.3e6, "cdl": 319.7e3, "cdl-a": 348.6e3, "ticsa": 184.8e3, "gnn": 66.4e3,
+        "mlp": 99.4e3},
+    5: {"grader": 6.0e6, "cdl": 1.0e6, "cdl-a": 1.1e6, "ticsa": 582.3e3, "gnn": 100.0e3,
+        "mlp": 224.4e3},
+    10: {"grader": 15.7e6, "cdl": 3.1e6, "cdl-a": 3.2e6, "ticsa": 2.0e6, "gnn": 147.9e3,
+         "mlp": 538.0e3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("blocks", PAPER_BYTES)
+def test_sizes_are_near_the_paper_s(name: str, blocks: int) -> None:
+    env = oocdm.make("block", num_blocks=blocks)
+    counts = {"Block": blocks, "Total": 1}
+    model = make_method(name).build(env.schema, Scales.unit(env.schema), counts)
+    size = 4 * sum(p.numel() for p in model.parameters())
+    assert size == pytest.approx(PAPER_BYTES[blocks][name], rel=0.15)
+
+
+def test_widths_grow_between_bounds() -> None:
+    assert width_by_objects({"Block": 1, "Total": 1}, 32, 16, 64, 256) == 64
+    assert width_by_objects({"Block": 40, "Total": 1}, 32, 16, 64, 256) == 256
+    assert width_by_objects({}, 32, 16, 64, 256) == 64
