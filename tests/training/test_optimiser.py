@@ -113,10 +113,11 @@ def test_steps_are_no_longer_than_allowed() -> None:
     """Rare inputs, and a basis that has just turned, make steps that destroy trained weights."""
     generator = torch.Generator().manual_seed(0)
     longest = {}
-    for bound in (torch.inf, 2.0):
+    for bound in (torch.inf, 1.0):
         model = Stack()
         eigen = EigenAdam(model)
         moves = []
+        generator.manual_seed(0)
         for _ in range(60):
             model.zero_grad()
             is_seen = torch.rand(8, 4, generator=generator) < 0.1
@@ -126,8 +127,8 @@ def test_steps_are_no_longer_than_allowed() -> None:
             eigen.step(1e-3, bound)
             moves.append((basis.mT @ (model.weight.detach() - before)).abs().max().item() / 1e-3)
         longest[bound] = max(moves)
-    assert longest[torch.inf] > 4
-    assert longest[2.0] == pytest.approx(2.0, rel=1e-3)
+    assert longest[torch.inf] > 2
+    assert longest[1.0] == pytest.approx(1.0, rel=1e-3)
 
 
 def test_a_gradient_of_zero_moves_nothing() -> None:
