@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import oocdm
-from oocdm.cli import bench, data, demo, plan, runs
+from oocdm.cli import bench, data, demo, methods, plan, runs
 from oocdm.cli.options import spread
 from oocdm.cli.output import verb
 
@@ -26,6 +26,7 @@ def _add(group: typer.Typer, name: str, run: Callable[..., None], example: str) 
 
 _add(app, "demo", demo.demo, "oocdm demo")
 _add(app, "envs", data.envs, "oocdm envs")
+_add(app, "methods", methods.methods, "oocdm methods")
 _add(app, "collect", data.collect, "oocdm collect block --num-blocks 5 --seed 0 -o data/block5")
 _add(app, "train", runs.train, "oocdm train data/block5 --method oocdm --seed 0 -o runs/block5")
 _add(app, "resume", runs.resume, "oocdm resume runs/block5")
@@ -38,6 +39,7 @@ _add(benchmarks, "calibration", bench.calibration, "oocdm bench calibration --wo
 _add(benchmarks, "samples", bench.samples, "oocdm bench samples --env block5 -o results")
 _add(benchmarks, "decisions", bench.decisions, "oocdm bench decisions --env block10 -o results")
 _add(benchmarks, "planning", bench.planning, "oocdm bench planning --threads 2 -o results")
+_add(benchmarks, "discovery", bench.discovery, "oocdm bench discovery -o results")
 app.add_typer(benchmarks, name="bench")
 
 

@@ -18,15 +18,18 @@ Results = Annotated[
     typer.Option("--output", "-o", help="Folder for results; what is there is not run again."),
 ]
 
+TABLES = ("graphs", "aill", "time", "size", "returns", "unseen")
+MINUTES = 5.0  # of each cell where methods are compared
+
 
 def paper(
     env: Annotated[list[str] | None, typer.Option(help="Such as block5; may be repeated.")] = None,
     table: Annotated[
         str | None,
-        typer.Option(help="A whole table instead of single cells: graphs, returns or unseen."),
+        typer.Option(help="graphs, aill, time, size, returns or unseen, instead of single cells."),
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option(help="May be repeated; oocdm if not given.")
+        list[str] | None, typer.Option(help="May be repeated; `all` for all. oocdm if not given.")
     ] = None,
     seeds: Annotated[
         str | None, typer.Option(help="Such as 0, 0-2 or 0,3,7; 0, or those of the table.")
@@ -43,24 +46,32 @@ def paper(
     output: Results = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure graph accuracy, AILL and returns as the paper's tables do."""
+    """Measure graph accuracy, AILL, times, sizes and returns as the paper's tables do."""
     from oocdm.bench.paper import run_graphs, run_paper
     from oocdm.report.terminal import cells_table
 
-    if table not in (None, "graphs", "returns", "unseen"):
-        raise OocdmError(f"Option --table: expected graphs, returns or unseen, got {table!r}.")
-    if (table is None) == (not env):
-        raise OocdmError("bench paper: expected --env or --table, one of them.")
+    if table not in (None, *TABLES):
+        raise OocdmError(f"Option --table: expected {', '.join(TABLES)}, got {table!r}.")
     if table in ("returns", "unseen"):
         _measure_acting(table, method, seeds, episodes, output, threads, as_json)
         return
+    if env and table is not None:
+        _compare(
+            table, env, method or ["all"], seeds, preset, variant, minutes, output, threads, as_json
+        )
+        return
+    if (table is None) == (not env) or table in ("aill", "time", "size"):
+        raise OocdmError(
+            "bench paper: expected --env, --table graphs, returns or unseen, or both --env and one "
+            "of --table graphs, aill, time and size."
+        )
 
     def run(bar: ProgressBar) -> dict[str, Any]:
         if table == "graphs":
             return run_graphs(output, bar.show_cell)
         return run_paper(
             envs=env or [],
-            methods=method or ["oocdm"],
+            methods=_all_or(method or ["oocdm"]),
             seeds=parse_seeds(seeds or "0"),
             preset=preset,
             results_folder=output,
@@ -70,6 +81,52 @@ def paper(
         )
 
     _measure(run, lambda answer: [cells_table(answer["cells"])], threads, as_json)
+
+
+def _compare(
+    table: str,
+    envs: list[str],
+    methods: list[str],
+    seeds: str | None,
+    preset: str,
+    variant: str,
+    minutes: float | None,
+    output: Path | None,
+    threads: int,
+    as_json: bool,
+) -> None:
+    """Methods side by side: each cell has the same time unless it is told otherwise."""
+    from oocdm.bench.figures import paper_figures
+    from oocdm.bench.paper import run_paper, run_times
+    from oocdm.report.comparison import comparison_rows
+    from oocdm.report.terminal import text_table
+
+    def run(bar: ProgressBar) -> dict[str, Any]:
+        if table == "time":
+            return run_times(envs, _all_or(methods), output, bar.show)
+        return run_paper(
+            envs,
+            _all_or(methods),
+            parse_seeds(seeds or "0-2"),
+            preset,
+            output,
+            MINUTES if minutes is None else minutes,
+            bar.show_cell,
+            variant,
+        )
+
+    def show(answer: dict[str, Any]) -> list[Table]:
+        header, rows = comparison_rows(table, answer["cells"], paper_figures())
+        return [text_table(header, rows)]
+
+    _measure(run, show, threads, as_json)
+
+
+def _all_or(methods: list[str]) -> list[str]:
+    """Names of methods; "all" stands for all of them."""
+    from oocdm.methods import method_names
+
+    return method_names() if methods == ["all"] else methods
 
 
 def _measure_acting(
@@ -99,6 +156,38 @@ def _measure_acting(
             episodes,
         ),
         lambda answer: [text_table(header, map(cells, answer["cells"]))],
+        threads,
+        as_json,
+    )
+
+
+def discovery(
+    method: Annotated[
+        list[str] | None, typer.Option(help="May be repeated; all that discover if not given.")
+    ] = None,
+    blocks: Annotated[list[int] | None, typer.Option(min=1, help="May be repeated.")] = None,
+    threads: Threads = 1,
+    output: Results = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how the time of discovery grows with the number of blocks, method by method."""
+    from oocdm.bench.discovery_times import BLOCKS, METHODS, run_discovery_growth
+    from oocdm.report.terminal import text_table
+
+    _measure(
+        lambda bar: run_discovery_growth(output, bar.show, method or METHODS, blocks or BLOCKS),
+        lambda answer: [
+            text_table(
+                ["method", "blocks", "variables", "samples", "seconds"],
+                [
+                    (
+                        *(str(row[k]) for k in ("method", "blocks", "variables", "samples")),
+                        f"{row['seconds']:.2f}",
+                    )
+                    for row in answer["rows"]
+                ],
+            )
+        ],
         threads,
         as_json,
     )

@@ -27,7 +27,7 @@ Steps = Annotated[int | None, typer.Option(min=1, rich_help_panel="Schedule")]
 def train(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Folder of a dataset.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the run.")],
-    method: Annotated[str, typer.Option(help="oocdm or oofull.")] = "oocdm",
+    method: Annotated[str, typer.Option(help="Its name, as `oocdm methods` lists it.")] = "oocdm",
     preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
     seed: Seed = 0,
     threshold: Annotated[

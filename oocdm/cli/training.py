@@ -13,11 +13,12 @@ import typer
 import oocdm
 from oocdm.cli.output import INTERRUPTED, Output
 from oocdm.errors import GraphError, ModelError
+from oocdm.graph import graph_from_json
 from oocdm.report.progress import ProgressBar
 from oocdm.report.tensorboard import ScalarLog
 
 if TYPE_CHECKING:
-    from oocdm.graph import ClassGraph
+    from oocdm.graph import ClassGraph, Graph
     from oocdm.methods import AbstractMethod
     from oocdm.schema import Schema
     from oocdm.training import Callback, FitResult, Progress
@@ -52,7 +53,7 @@ def choose_method(
     return make_method(name, preset, schedule=dataclasses.replace(start, **changes), **chosen)
 
 
-def read_graph(path: Path, schema: Schema) -> ClassGraph:
+def read_graph(path: Path, schema: Schema) -> Graph:
     """A graph file: rows as a graph prints, or JSON such as a run's `graph.json`."""
     try:
         text = path.read_text()
@@ -61,7 +62,7 @@ def read_graph(path: Path, schema: Schema) -> ClassGraph:
         raise GraphError(f"`{path}` cannot be read as a graph: {error}") from None
     if data is None:
         return oocdm.ClassGraph.parse(schema, [row for row in text.splitlines() if row.strip()])
-    return oocdm.ClassGraph.from_json(schema, data if isinstance(data, dict) else {})
+    return graph_from_json(schema, data if isinstance(data, dict) else {})
 
 
 def follow(

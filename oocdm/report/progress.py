@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from oocdm.planning import EpisodesProgress
     from oocdm.training.trainer import Progress
 
-_PHASES = {"learn": "Learning the graph", "polish": "Polishing the model"}
+_PHASES = {
+    "discover": "Testing edges",
+    "learn": "Learning the graph",
+    "polish": "Polishing the model",
+}
 _SPEED_SECONDS = 120  # speed is averaged over so long, since discovery comes between steps
 
 

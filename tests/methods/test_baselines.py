@@ -158,37 +158,25 @@ def changed(before: Snapshot, name: str) -> Snapshot:
 # ---------------------------------------------------------------- what they find
 
 
-LEARNING = Schedule(2, 250, 0, 9, 128, optimiser="adam", learning_rate=3e-3)
-RECOVERY: dict[str, dict[str, Any]] = {
-    "cdl": {"schedule": LEARNING, "encoding": 24, "max_scored": 600},
-    "cdl-a": {"schedule": LEARNING, "encoding": 24, "keys": 16, "max_scored": 600},
-    "ticsa": {"schedule": LEARNING},
-    "grader": {"schedule": Schedule(1, 1, 0), "alpha": 0.01, "workers": 1},
-}
+LEARNING = Schedule(3, 250, 300, 9, 128, 128, optimiser="adam", learning_rate=3e-3)
 SMALL: dict[str, dict[str, Any]] = {
-    "grader": {"max_samples": 400, "workers": 1, "alpha": 0.01, "encoding": 16},
-    "cdl": {"encoding": 24, "max_scored": 300},
-    "cdl-a": {"encoding": 24, "max_scored": 300},
+    "cdl": {"encoding": 24, "max_scored": 600},
+    "cdl-a": {"encoding": 24, "keys": 16, "max_scored": 600},
+    "grader": {"alpha": 0.01, "max_samples": 600, "workers": 1, "encoding": 16},
 }
-
-
-@pytest.mark.parametrize("name", CAUSAL)
-def test_the_graph_of_a_toy_world(name: str) -> None:
-    result = oocdm.fit(DATA, name, seed=0, **RECOVERY[name])
-    assert isinstance(result.graph, VariableGraph)
-    assert str(result.graph) == str(TRUE)
-    assert result.evidence.roc_auc(TRUE) == 1.0
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_a_toy_world_is_fitted(name: str) -> None:
+def test_a_toy_world_is_learned(name: str) -> None:
     """Noise of 0.1 has a log-likelihood of 0.88; three colours by chance, -1.1."""
-    learning = Schedule(2, 200, 300, 9, 128, 128, optimiser="adam", learning_rate=3e-3)
-    result = oocdm.fit(DATA, name, seed=0, schedule=learning, **SMALL.get(name, {}))
+    result = oocdm.fit(DATA, name, seed=0, schedule=LEARNING, **SMALL.get(name, {}))
     fields = oocdm.evaluate(result, toy_world(20, 20, seed=9)).fields
     assert fields["Ball.x"].log_likelihood > 0.6
     assert fields["Lamp.heat"].log_likelihood > 0.7
     assert fields["Lamp.colour"].log_likelihood > -1.15
+    if name in CAUSAL:
+        assert str(result.graph) == str(TRUE)
+        assert result.evidence.roc_auc(TRUE) == 1.0
 
 
 # ---------------------------------------------------------------- guarantees

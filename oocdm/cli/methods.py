@@ -1,0 +1,29 @@
+"""The verb that lists methods."""
+
+from __future__ import annotations
+
+from oocdm.cli.output import AsJson, Output
+from oocdm.methods import AbstractVariableMethod, method_class, method_names
+from oocdm.report.terminal import text_table
+
+
+def methods(as_json: AsJson = False) -> None:
+    """List the methods that `train` and the benchmarks know, those of other packages too."""
+    out, infos = Output(as_json), [_info(name) for name in method_names()]
+    out.say(
+        text_table(
+            ["name", "numbers of objects", "what it does"],
+            [(str(i["name"]), str(i["objects"]), str(i["description"])) for i in infos],
+        )
+    )
+    out.finish({"methods": infos})
+
+
+def _info(name: str) -> dict[str, str]:
+    chosen = method_class(name)
+    is_fixed = issubclass(chosen, AbstractVariableMethod)
+    return {
+        "name": name,
+        "objects": "fixed" if is_fixed else "any",
+        "description": (chosen.__doc__ or "").strip().partition("\n")[0],
+    }

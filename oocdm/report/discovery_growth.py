@@ -1,0 +1,50 @@
+"""How the time of discovery grows with the number of variables, as a picture."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from oocdm.training.run import write_atomically
+
+COLOURS = {"oocdm": "#08306b", "cdl": "#d95f02", "cdl-a": "#e6ab02", "grader": "#7a7a7a"}
+
+
+def draw_discovery_growth(
+    rows: Sequence[Mapping[str, Any]], slope: Callable[[Sequence[Mapping[str, Any]]], float]
+) -> Figure:
+    """Seconds of one discovery against the number of variables, on logarithmic axes.
+
+    >>> row = {"method": "cdl", "variables": 12, "seconds": 1.0, "samples": 2000}
+    >>> len(draw_discovery_growth([row, {**row, "variables": 24}], lambda rows: 0.0).axes)
+    1
+    """
+    figure = Figure(figsize=(5.2, 3.6), dpi=150, layout="constrained")
+    axes = figure.subplots()
+    for method in dict.fromkeys(row["method"] for row in rows):
+        here = sorted((r for r in rows if r["method"] == method), key=lambda r: r["variables"])
+        x, y = (np.array([r[name] for r in here]) for name in ("variables", "seconds"))
+        label = f"{method}, {here[0]['samples']:,} samples: slope {slope(here):.1f}"
+        axes.loglog(x, y, "o-", color=COLOURS.get(method), label=label, markersize=4)
+    axes.set_xlabel("variables", fontsize=8)
+    axes.set_ylabel("seconds of one discovery", fontsize=8)
+    axes.legend(fontsize=7, frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=7)
+    return figure
+
+
+def save_discovery_growth(
+    path: str | Path,
+    rows: Sequence[Mapping[str, Any]],
+    slope: Callable[[Sequence[Mapping[str, Any]]], float],
+) -> None:
+    """Write the picture of `draw_discovery_growth` as a PNG file, whole or not at all."""
+    buffer = io.BytesIO()
+    draw_discovery_growth(rows, slope).savefig(buffer, format="png")
+    write_atomically(Path(path), buffer.getvalue())
