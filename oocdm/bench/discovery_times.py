@@ -91,13 +91,3 @@ def _time_tests(method: str, data: Dataset) -> dict[str, Any]:
     discover_variables_by_tests(data, edges, free, chosen.alpha, max_samples=len(data), seed=SEED)
     seconds = time.perf_counter() - started
     return {"seconds": seconds * len(edges) / int(free.sum()), "tests": int(free.sum())}
-
-
-def slope(rows: Sequence[Result]) -> float:
-    """The power of the number of variables that the time grows with, by least squares.
-
-    >>> round(slope([{"variables": n, "seconds": n**3} for n in (10, 20, 40)]), 2)
-    3.0
-    """
-    x, y = (np.log([row[name] for row in rows]) for name in ("variables", "seconds"))
-    return float(np.polyfit(x, y, 1)[0])

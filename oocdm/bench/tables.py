@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from oocdm.bench.calibration import summarise_all
+from oocdm.bench.cells import EXPERIMENTS
+from oocdm.bench.figures import paper_figures
+from oocdm.methods import METHODS
 from oocdm.report.calibration import save_calibration
+from oocdm.report.comparison import comparison_rows
+from oocdm.report.discovery_growth import save_discovery_growth
 from oocdm.report.returns import (
     GROWTH,
     PLANNING,
@@ -30,20 +35,6 @@ from oocdm.report.terminal import (
     samples_cells,
     samples_header,
 )
-
-# What the paper reports for OOCDM: mean over five seeds (graph accuracy in percent, AILL).
-PAPER = {
-    "block2": {"graph_accuracy": 99.7, "aill_train": 22.4, "aill_id": 22.2, "aill_ood": 21.3},
-    "block5": {"graph_accuracy": 100.0, "aill_train": 19.6, "aill_id": 19.5, "aill_ood": 13.5},
-    "block10": {"graph_accuracy": 100.0, "aill_train": 21.2, "aill_id": 21.1, "aill_ood": 15.6},
-    "block5-noisy": {
-        "graph_accuracy": 100.0,
-        "aill_train": 15.7,
-        "aill_id": 17.5,
-        "aill_ood": -3.2,
-    },
-    "mouse": {"graph_accuracy": 100.0, "aill_train": 32.2, "aill_id": 26.8, "aill_ood": 11.2},
-}
 
 # Marker, files, header and cells of what is measured about acting.
 PLANNING_TABLES = (
@@ -77,6 +68,7 @@ def main(root: Path = Path()) -> None:
         summary = summarise_all(worlds)
         text = _put(text, "calibration", calibration_table(summary))
         save_calibration(page.parent / "calibration.png", summary)
+    text = _compare_methods(text, results, page.parent)
     fits = [json.loads(p.read_text()) for p in (results / "samples").glob("*.json")]
     if fits:
         fits.sort(key=lambda fit: (fit["env"], fit["transitions"], fit["seed"]))
@@ -87,6 +79,33 @@ def main(root: Path = Path()) -> None:
     page.write_text(text)
 
 
+def _compare_methods(text: str, results: Path, docs: Path) -> str:
+    """Methods side by side, and how the time of their discovery grows."""
+    folder = results / "methods"
+    cells = [json.loads(p.read_text()) for p in sorted(folder.glob("block*.json"))]
+    for name in ("graphs", "aill", "size") if cells else ():
+        text = _put(text, f"methods {name}", methods_table(name, cells))
+    times = [json.loads(p.read_text()) for p in sorted(folder.glob("time-*.json"))]
+    if times:
+        for row in times:
+            row |= {"env": f"block{row['blocks']}", "discovery_seconds": row["seconds"]}
+        text = _put(text, "methods time", methods_table("time", times))
+    growth = [json.loads(p.read_text()) for p in sorted(folder.glob("discovery-*.json"))]
+    if growth:
+        save_discovery_growth(docs / "discovery_growth.png", growth)
+    return text
+
+
+def methods_table(name: str, cells: list[dict[str, Any]]) -> str:
+    """One of the paper's tables with a column for each method."""
+    order = list(METHODS)
+    cells = sorted(
+        cells, key=lambda c: (int(c["env"].removeprefix("block")), order.index(c["method"]))
+    )
+    header, rows = comparison_rows(name, cells, paper_figures())
+    return _markdown(header, rows)
+
+
 def paper_table(folder: Path) -> str:
     """One row a cell, the paper's figures in brackets."""
     cells = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
@@ -94,7 +113,7 @@ def paper_table(folder: Path) -> str:
         key=lambda c: (
             c["preset"] != "default",
             c["variant"] != "released",
-            list(PAPER).index(c["env"]),
+            list(EXPERIMENTS).index(c["env"]),
             c["seed"],
         )
     )
@@ -104,18 +123,19 @@ def paper_table(folder: Path) -> str:
     ]  # fmt: skip
     rows = []
     for cell in cells:
-        paper = PAPER[cell["env"]]
+        accuracy = paper_figures()["graph_accuracy"][cell["env"]]["oocdm"]
+        aill = paper_figures()["aill"][cell["env"]]
         rows.append(
             [
                 cell["env"],
                 cell["variant"],
                 cell["preset"],
                 str(cell["seed"]),
-                f"{100 * cell['graph_accuracy']:.2f} % ({paper['graph_accuracy']} %)",
+                f"{100 * cell['graph_accuracy']:.2f} % ({accuracy} %)",
                 str(len(cell["wrong_class_edges"])),
                 *(
-                    f"{_short(cell[name])} ({paper[name]})"
-                    for name in ("aill_train", "aill_id", "aill_ood")
+                    f"{_short(cell[f'aill_{kind}'])} ({aill[kind]['oocdm']})"
+                    for kind in ("train", "id", "ood")
                 ),
                 f"{cell['seconds'] / 60:.1f}",
                 " + ".join(f"{n:,}" for n in cell["steps"].values()),
