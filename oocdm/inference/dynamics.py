@@ -8,6 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from oocdm.data.derived import Derived, absent_rows
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
@@ -52,6 +53,7 @@ class Dynamics:
             if not field.action
         ]
         self._generator = torch.Generator()
+        self._absent = Derived(absent_rows)
         self._predict = model.with_graph(graph)
         self._predict_known = model.slim(graph) if isinstance(graph, ClassGraph) else None
         self.simulated = tuple(
@@ -93,7 +95,9 @@ class Dynamics:
         def draw(i: int) -> Tensor:
             c, f = self._fields[i]
             generator = None if seed is None else self._stream(seed, i)
-            return _draw(predictions[c, f], generator, before.values[c][f], before.present[c])
+            drawn = _draw(predictions[c, f], generator, before.values[c][f])
+            absent = self._absent(before.present[c])
+            return drawn if absent is None else _blank(drawn, absent)
 
         values: dict[str, dict[str, Tensor]] = {}
         for i, (c, f) in enumerate(self._fields):
@@ -112,20 +116,15 @@ class Dynamics:
         return self._generator.manual_seed((seed * len(self._fields) + number) % 2**63)
 
 
-def _draw(
-    prediction: FieldDistribution,
-    generator: torch.Generator | None,
-    now: Tensor,
-    present: Tensor,
-) -> Tensor:
-    """A value of a field for each object, 0 for those that are absent."""
+def _draw(prediction: FieldDistribution, generator: torch.Generator | None, now: Tensor) -> Tensor:
+    """A value of a field for each object."""
     drawn = prediction.mode() if generator is None else prediction.sample(generator)
-    return _without_absent(drawn.reshape(now.shape).to(now.dtype), present)
+    return drawn.reshape(now.shape).to(now.dtype)
 
 
-def _without_absent(values: Tensor, present: Tensor) -> Tensor:
-    """Values with 0 for objects that are absent, as snapshots hold them."""
-    return values.masked_fill(~present.reshape(*present.shape, *[1] * (values.ndim - 2)), 0)
+def _blank(values: Tensor, absent: Tensor) -> Tensor:
+    """A copy of values with 0 for objects that are absent, as snapshots hold them."""
+    return values.masked_fill(absent.reshape(*absent.shape, *[1] * (values.ndim - 2)), 0)
 
 
 def reaching(graph: ClassGraph, reads: Iterable[str], horizon: int | None = None) -> set[str]:
@@ -179,7 +178,7 @@ def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]]) -
                     f"Action `{c}.{f}`: expected values of shape {expected} "
                     f"(world, object, ...), got {got}."
                 )
-            values[c][f] = _without_absent(value, present)
+            values[c][f] = _blank(value, ~present)
             observed[c][f] = present
     return Snapshot(state.schema, values, state.present, observed)
 

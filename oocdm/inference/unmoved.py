@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
+import torch
 from torch import Tensor
 
+from oocdm.data.derived import version_of
 from oocdm.data.snapshot import Snapshot
 from oocdm.graph import ClassGraph
 
@@ -17,8 +19,8 @@ class UnmovedFields:
     """Remembers steps of those fields that no action reaches under a graph.
 
     A planner tries many sequences of actions from one state. What the actions cannot reach goes
-    on alike in all of them: with the same parents, the very tensors, and the same seed it need
-    not be computed again. The latest `steps` steps are kept.
+    on alike in all of them: with the same parents, the very tensors and not changed since, and
+    the same seed it need not be computed again. The latest `steps` steps are kept.
 
     >>> from oocdm.envs.mouse import MouseWorld
     >>> graph = MouseWorld().true_graph
@@ -36,7 +38,7 @@ class UnmovedFields:
                 source = (edge.source_class, edge.source_field)
                 self._parents[_split(edge.target)].append(source)
         self._capacity = steps * len(chosen)
-        self._kept: OrderedDict[tuple[str, str, int], tuple[list[Tensor], Tensor]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, int], _Step] = OrderedDict()
 
     @property
     def names(self) -> set[FieldName]:
@@ -53,13 +55,31 @@ class UnmovedFields:
         read = [before.values[k][g] for k, g in parents]
         read += [before.present[c], *(before.present[k] for k, _ in parents)]
         known = self._kept.get((c, f, seed))
-        if known is not None and all(a is b for a, b in zip(known[0], read, strict=True)):
-            return known[1]
-        value = draw()
-        self._kept[c, f, seed] = (read, value)
+        if known is not None and known.is_of(read):
+            return known.value
+        # A tensor of its own outside inference mode, which tells whether it was changed.
+        with torch.inference_mode(False), torch.no_grad():
+            value = draw()
+        self._kept[c, f, seed] = _Step(read, value)
         if len(self._kept) > self._capacity:
             self._kept.popitem(last=False)
         return value
+
+
+class _Step:
+    """What was drawn, and from what."""
+
+    def __init__(self, read: list[Tensor], value: Tensor) -> None:
+        self._read, self.value = read, value
+        self._versions = self._versions_now()
+
+    def is_of(self, read: list[Tensor]) -> bool:
+        """Whether the same tensors are read, and neither they nor the value have changed."""
+        is_same = all(a is b for a, b in zip(self._read, read, strict=True))
+        return is_same and None not in self._versions and self._versions == self._versions_now()
+
+    def _versions_now(self) -> list[int | None]:
+        return [version_of(tensor) for tensor in (*self._read, self.value)]
 
 
 def moved_by_actions(graph: ClassGraph) -> set[str]:

@@ -224,7 +224,7 @@ class Featuriser:
             index = (value.long() - int(field.low or 0)).clamp(0, (field.num_values or 1) - 1)
             code = functional.one_hot(index, field.num_values or 1).to(dtype)
             parts.append(code.flatten(2))
-        return torch.cat(parts, dim=-1)
+        return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
 
     def _encode(self, before: Snapshot, c: str, f: str, dtype: torch.dtype) -> Tensor:
         known = _known(before, c, f).unsqueeze(-1)

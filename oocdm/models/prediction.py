@@ -28,7 +28,7 @@ class NormalField:
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw values of the field; whole numbers are rounded, bounded ones clipped."""
         noise = torch.randn(self.mean.shape, generator=generator, dtype=self.mean.dtype)
-        return self._to_domain(self.mean + self.sigma * noise.to(self.mean.device))
+        return self._to_domain((self.sigma * noise.to(self.mean.device)).add_(self.mean))
 
     def mode(self) -> Tensor:
         """The most likely value of the field."""

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from oocdm.models.encoding import FieldEncoder
 from oocdm.models.network import AbstractClassModel
-from oocdm.models.view import MOST_CODES, View, all_values, encode, num_codes
+from oocdm.models.view import MOST_CODES, View, all_values, combine, num_codes
 
 
 class Projection:
@@ -27,14 +28,15 @@ class Projection:
     ) -> None:
         """`weight` has a row for each channel of all encodings of the class."""
         self.c, self._schema_fields = c, model.schema.fields(c)
+        self._num_codes = {f: num_codes(self._schema_fields[f]) or 1 for f in fields}
         self.width = len(bias)
         self.tables: list[tuple[tuple[str, ...], Tensor]] = []
-        self.encoded: list[tuple[str, Tensor]] = []
+        self.encoded: list[tuple[FieldEncoder, Tensor]] = []
         together: list[str] = []
         for f in fields:
             if num_codes(self._schema_fields[f]) is None:
                 rows = weight[self._channels(model, f)]
-                self.encoded.append((f, rows.contiguous()))
+                self.encoded.append((FieldEncoder(model, c, f), rows.contiguous()))
             elif self._count([*together, f]) <= MOST_CODES:
                 together.append(f)
             else:
@@ -51,24 +53,19 @@ class Projection:
         """The map of all objects: (batch * object, out)."""
         total: Tensor | None = None
         for fields, table in self.tables:
-            rows = table.index_select(0, self._index(view, fields))
+            index = combine((view.code(self.c, f), self._num_codes[f]) for f in fields)
+            rows = table.index_select(0, index)
             total = rows if total is None else total.add_(rows)
-        for f, weight in self.encoded:
-            x = view.encoded(self.c, f)
+        for encoder, weight in self.encoded:
+            x = view.encoded(encoder)
             total = torch.addmm(self.bias, x, weight) if total is None else total.addmm_(x, weight)
         if total is None:
             batch, objects = view.now.present[self.c].shape
             return self.bias.repeat(batch * objects, 1)
         return total
 
-    def _index(self, view: View, fields: tuple[str, ...]) -> Tensor:
-        index = view.code(self.c, fields[0])
-        for f in fields[1:]:
-            index = index * (num_codes(self._schema_fields[f]) or 1) + view.code(self.c, f)
-        return index
-
     def _count(self, fields: list[str]) -> int:
-        return int(np.prod([num_codes(self._schema_fields[f]) or 1 for f in fields]))
+        return int(np.prod([self._num_codes[f] for f in fields]))
 
     def _channels(self, model: AbstractClassModel, f: str) -> slice:
         """The channels of a field among the encodings of its class."""
@@ -84,7 +81,7 @@ class Projection:
         tables = []
         for f in fields:
             values = all_values(self._schema_fields[f]).unsqueeze(1).to(model.device)
-            rows = encode(model, self.c, f, values, model.dtype)
+            rows = FieldEncoder(model, self.c, f)(values, model.dtype)
             tables.append(rows @ weight[self._channels(model, f)])
         table = tables[0]
         for other in tables[1:]:

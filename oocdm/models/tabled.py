@@ -11,7 +11,7 @@ from torch import Tensor
 from oocdm.data.snapshot import Snapshot
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.slim import SlimTarget
-from oocdm.models.view import View, all_values, num_codes
+from oocdm.models.view import View, all_values, combine, num_codes
 
 MOST_ROWS = 1 << 16  # larger tables cost more than they save
 
@@ -34,7 +34,8 @@ class TabledTarget:
         heard = [(k, f, fields(k)[f]) for k, names in target.others.items() for f in names]
         self._parents = own + heard
         counts = [num_codes(field) for _, _, field in self._parents]
-        size = math.prod(count or MOST_ROWS + 1 for count in counts)
+        self._counts = [count or MOST_ROWS + 1 for count in counts]
+        size = math.prod(self._counts)
         self._is_small = size <= MOST_ROWS and target.c not in target.others
         self._table: Outputs | None = None
 
@@ -45,15 +46,16 @@ class TabledTarget:
         if self._table is None:
             self._table = self._make(view.dtype)
         batch, objects = view.now.present[self._target.c].shape
-        index = torch.zeros((), dtype=torch.long, device=view.now.present[self._target.c].device)
-        for c, f, field in self._parents:
-            code = view.code(c, f).view(batch, -1)
-            index = index * (num_codes(field) or 1) + code
-        flat = index.expand(batch, objects).flatten()
         first, second = self._table
+        if not self._parents:
+            flat = torch.zeros(batch * objects, dtype=torch.long, device=first.device)
+        else:
+            codes = [view.code(c, f).view(batch, -1) for c, f, _ in self._parents]
+            index = combine(zip(codes, self._counts, strict=True))
+            flat = index.expand(batch, objects).flatten()
         return (
-            first.index_select(0, flat).unflatten(0, (batch, objects)),
-            None if second is None else second.index_select(0, flat).unflatten(0, (batch, objects)),
+            first.index_select(0, flat),
+            None if second is None else second.index_select(0, flat),
         )
 
     def _hears_one_each(self, view: View) -> bool:
@@ -86,4 +88,4 @@ class TabledTarget:
         observed = {c: dict.fromkeys(fields, present[c]) for c, fields in values.items()}
         states = Snapshot(schema, values, present, observed)
         first, second = target(View(self._model, dtype, states))
-        return first.squeeze(1).contiguous(), None if second is None else second[:, 0].contiguous()
+        return first, None if second is None else second.contiguous()

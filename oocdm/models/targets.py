@@ -21,7 +21,7 @@ from oocdm.models.prediction import (
 )
 from oocdm.models.slim import SlimTarget
 from oocdm.models.tabled import TabledTarget
-from oocdm.models.view import FieldName, View
+from oocdm.models.view import FieldName, Lasting, View
 from oocdm.models.wiring import Wiring
 from oocdm.models.world_model import Structures
 
@@ -37,6 +37,7 @@ class SlimTargets:
     @torch.no_grad()
     def __init__(self, model: AbstractClassModel, structure: Structures) -> None:
         self._model, self._dtype = model, model.dtype
+        self._lasting = Lasting(model)
         schema, wiring = model.schema, Wiring(model, structure)
         self._targets = {
             (c, v): TabledTarget(model, SlimTarget(model, wiring, c, v))
@@ -45,28 +46,32 @@ class SlimTargets:
         }
 
     def __call__(self, before: Snapshot) -> SlimPredictions:
-        """Predictions from a state of which everything is known."""
-        return SlimPredictions(self._targets, View(self._model, self._dtype, before))
+        """Predictions from a state of which everything is known, to be asked without gradients."""
+        return SlimPredictions(self._targets, self._view(before))
 
     @torch.no_grad()
     def all(self, before: Snapshot) -> Predictions:
         """Predictions of all targets, stacked as other predictors give them."""
-        view, model = View(self._model, self._dtype, before), self._model
+        view, model = self._view(before), self._model
         classes = {}
         for c in model.predictors:
             width = model.featuriser.components[c]
             means, sigmas, logits = [], [], {}
             for v in model.schema.targets(c):
-                target = self._targets[c, v]
-                first, second = target(view)
+                field, leading = model.schema.field(c, v), before.present[c].shape
+                first, second = self._targets[c, v](view)
                 if second is None:
-                    logits[v] = first
-                    first = first.new_zeros(*first.shape[:2], width)
+                    logits[v] = first.view(*leading, field.size, field.num_values or 0)
+                    first = first.new_zeros(len(first), width)
                     second = torch.ones_like(first)
+                first, second = (t.unflatten(0, leading) for t in (first, second))
                 means.append(functional.pad(first, (0, width - first.shape[2])))
                 sigmas.append(functional.pad(second, (0, width - second.shape[2]), value=1.0))
             classes[c] = ClassPrediction(torch.stack(means, 2), torch.stack(sigmas, 2), logits)
         return Predictions(model.schema, classes)
+
+    def _view(self, before: Snapshot) -> View:
+        return View(self._model, self._dtype, before, self._lasting)
 
 
 @final
@@ -76,16 +81,11 @@ class SlimPredictions:
     def __init__(self, targets: Mapping[FieldName, TabledTarget], view: View) -> None:
         self._targets, self._view = targets, view
 
-    @torch.no_grad()
     def __getitem__(self, key: FieldName) -> FieldDistribution:
         target = self._targets[key]
-        first, second = target(self._view)
-        is_single = target.field.shape == ()
+        field, first, second = target.field, *target(self._view)
+        shape = (*self._view.now.present[key[0]].shape, *field.shape)
         if second is None:
-            log_probabilities = log_floored_softmax(first)
-            return CategoricalField(
-                target.field, log_probabilities.squeeze(-2) if is_single else log_probabilities
-            )
-        if is_single:
-            first, second = first.squeeze(-1), second.squeeze(-1)
-        return NormalField(target.field, first, second)
+            logits = first.view(*shape, field.num_values or 0)
+            return CategoricalField(field, log_floored_softmax(logits))
+        return NormalField(field, first.view(shape), second.view(shape))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
+from functools import partial
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
+from oocdm.data.derived import Derived, absent_rows
 from oocdm.data.snapshot import Snapshot
-from oocdm.models.composed import LEAK
+from oocdm.models.encoding import FieldEncoder
 from oocdm.models.features import are_equal, is_discrete
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.scales import as_numbers
@@ -45,40 +47,72 @@ def all_values(field: Field) -> Tensor:
     return torch.tensor(rows).reshape(-1, *field.shape)
 
 
+class Lasting:
+    """What outlasts a view: later snapshots often have some of the very same tensors."""
+
+    def __init__(self, model: AbstractClassModel) -> None:
+        self.absent = Derived(absent_rows)
+        self.codes = {
+            (c, f): Derived(partial(_code, field))
+            for c in model.schema.classes
+            for f, field in model.schema.fields(c).items()
+        }
+
+
 class View:
     """One snapshot as targets see it; all its values are known."""
 
-    def __init__(self, model: AbstractClassModel, dtype: torch.dtype, now: Snapshot) -> None:
+    def __init__(
+        self,
+        model: AbstractClassModel,
+        dtype: torch.dtype,
+        now: Snapshot,
+        lasting: Lasting | None = None,
+    ) -> None:
+        """`lasting` is what earlier views left behind."""
         self.model, self.dtype, self.now = model, dtype, now
+        self._lasting = Lasting(model) if lasting is None else lasting
         self._codes: dict[FieldName, Tensor] = {}
         self._encodings: dict[FieldName, Tensor] = {}
         self._equal: dict[tuple[str, str, str], Tensor] = {}
         self._extremes: dict[tuple[str, str, str], Tensor] = {}
-        self._absent: dict[str, Tensor | None] = {}
 
     def code(self, c: str, f: str) -> Tensor:
         """A number for each value of a field that has few: (batch * object,)."""
         if (c, f) not in self._codes:
-            self._codes[c, f] = _code(self.model.schema.field(c, f), self.now.values[c][f])
+            self._codes[c, f] = self._lasting.codes[c, f](self.now.values[c][f])
         return self._codes[c, f]
 
-    def encoded(self, c: str, f: str) -> Tensor:
+    def encoded(self, encoder: FieldEncoder) -> Tensor:
         """Encodings of a field: (batch * object, channel)."""
+        c, f = encoder.c, encoder.f
         if (c, f) not in self._encodings:
-            self._encodings[c, f] = encode(self.model, c, f, self.now.values[c][f], self.dtype)
+            self._encodings[c, f] = encoder(self.now.values[c][f], self.dtype)
         return self._encodings[c, f]
 
     def numbers(self, c: str, f: str) -> Tensor:
         """The values of a field: (batch * object, component)."""
         field = self.model.schema.field(c, f)
-        return as_numbers(field, self.now.values[c][f], self.dtype).flatten(0, 1)
+        values = self.now.values[c][f]
+        return as_numbers(field, values, self.dtype).reshape(-1, field.size)
 
     def equal(self, k: str, c: str, f: str) -> Tensor:
         """Where objects have the same value as others, 0 or 1: (batch, object, other object)."""
         if (k, c, f) not in self._equal:
-            same = are_equal(self.now.values[c][f], self.now.values[k][f])
-            self._equal[k, c, f] = same.to(self.dtype)
+            if (c, k, f) in self._equal:
+                self._equal[k, c, f] = self._equal[c, k, f].transpose(1, 2)
+            else:
+                self._equal[k, c, f] = self._are_equal(k, c, f).to(self.dtype)
         return self._equal[k, c, f]
+
+    def _are_equal(self, k: str, c: str, f: str) -> Tensor:
+        ours, theirs = self.model.schema.field(c, f), self.model.schema.field(k, f)
+        if num_codes(ours) is None or (ours.low, ours.high) != (theirs.low, theirs.high):
+            return are_equal(self.now.values[c][f], self.now.values[k][f])
+        # One number a value is less to compare than its components.
+        batch, objects = self.now.present[c].shape
+        others = self.now.present[k].shape[1]
+        return self.code(c, f).view(batch, objects, 1) == self.code(k, f).view(batch, 1, others)
 
     def extremes(self, k: str, f: str, c: str) -> Tensor:
         """The extremes of one field among the others: (batch * object, column)."""
@@ -89,24 +123,7 @@ class View:
 
     def absent(self, c: str) -> Tensor | None:
         """Which rows are no objects, (batch, object); None if all are."""
-        if c not in self._absent:
-            present = self.now.present[c]
-            self._absent[c] = None if bool(present.all()) else ~present
-        return self._absent[c]
-
-
-def encode(model: AbstractClassModel, c: str, f: str, values: Tensor, dtype: torch.dtype) -> Tensor:
-    """Known values (batch, object, *shape) of a field encoded: (batch * object, channel)."""
-    p, i = model.encoder(c), list(model.schema.fields(c)).index(f)
-    x = model.featuriser.encode(c, f, values, dtype).flatten(0, 1)
-    # Weights beyond are for padding, and for an input that says that a value is unknown.
-    hidden = torch.addmm(p.hidden_bias[i], x, p.hidden_weight[i, : x.shape[1]])
-    code = torch.addmm(p.bias[i], functional.leaky_relu_(hidden, LEAK), p.weight[i]).relu_()
-    return (
-        torch.cat([code, x[:, : model.featuriser.raw_width[c]]], 1)
-        if model.options.enrich
-        else code
-    )
+        return self._lasting.absent(self.now.present[c])
 
 
 def _code(field: Field, values: Tensor) -> Tensor:
@@ -116,7 +133,16 @@ def _code(field: Field, values: Tensor) -> Tensor:
     if field.shape == ():
         return parts
     parts = parts.flatten(1)
-    index = parts[:, 0]
-    for i in range(1, field.size):
-        index = index * n + parts[:, i]
+    return combine((part, n) for part in parts.unbind(1))
+
+
+def combine(codes: Iterable[tuple[Tensor, int]]) -> Tensor:
+    """One number for all combinations of codes, each given with how many values it has.
+
+    >>> combine([(torch.tensor([0, 1]), 2), (torch.tensor([3, 4]), 5)])
+    tensor([3, 9])
+    """
+    (index, _), *others = codes
+    for code, count in others:
+        index = torch.add(code, index, alpha=count)
     return index

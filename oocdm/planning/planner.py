@@ -103,15 +103,18 @@ class Problem:
         if samples not in self._starts:
             # Made once: simulators may remember what they made of these very tensors.
             self._starts[samples] = self.state.map(lambda t: t.repeat(samples, *[1] * (t.ndim - 1)))
-        return discounted_returns(
-            self.simulator,
-            self._starts[samples],
-            self.variables,
-            sequences,
-            self.discount,
-            self.stop_at_termination,
-            self.seed,
-        )
+        # Nobody keeps the states in between, so they need not record what happens to them.
+        with torch.inference_mode():
+            returns = discounted_returns(
+                self.simulator,
+                self._starts[samples],
+                self.variables,
+                sequences,
+                self.discount,
+                self.stop_at_termination,
+                self.seed,
+            )
+        return returns.clone()
 
     def best(self, sequences: Tensor, returns: Tensor, count: int) -> Tensor:
         """The `count` best sequences of each world, best first."""

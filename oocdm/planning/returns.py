@@ -49,13 +49,20 @@ def discounted_returns(
     """
     samples, horizon, _ = sequences.shape
     rows = state.batch_size
+    # All steps at once, each of them then a slice: (horizon * sample, variable).
+    actions = variables.decode(sequences.transpose(0, 1).flatten(0, 1))
     total = torch.zeros(rows, dtype=torch.float64, device=sequences.device)
     is_running = torch.ones(rows, dtype=torch.bool, device=sequences.device)
     for t in range(horizon):
-        before = with_actions(state, variables.decode(sequences[:, t]))
+        now = slice(t * rows, (t + 1) * rows)
+        chosen = {c: {f: v[now] for f, v in fields.items()} for c, fields in actions.items()}
+        before = with_actions(state, chosen)
         state = _checked_state(simulator.step(before, seed + t), rows)
         reward = checked_reward("Simulator", simulator.reward(before, state), is_running)
-        total += discount**t * torch.where(is_running, reward.double(), 0.0)
+        earned = reward.double()
+        if stop_at_termination:
+            earned = torch.where(is_running, earned, 0.0)
+        total += discount**t * earned
         if stop_at_termination and t + 1 < horizon:
             is_running = is_running & ~checked_end("Simulator", simulator.terminated(state), rows)
             if not is_running.any():

@@ -18,6 +18,9 @@ from oocdm.task import Task
 class Simulator(Protocol):
     """What a planner asks of a world, learned or true; rows are independent of each other.
 
+    Planners ask in `torch.inference_mode()`: no gradients are recorded, and tensors that are made
+    here and kept cannot be changed in place later.
+
     >>> import torch
     >>> from oocdm.schema import ObjectClass, Real
     >>> class Ball(ObjectClass):

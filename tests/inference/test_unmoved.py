@@ -57,6 +57,41 @@ def test_a_step_is_drawn_again_if_anything_it_depends_on_is_new() -> None:
     assert ask(STATE, None) != ask(STATE, None)
 
 
+def test_a_step_is_drawn_again_if_anything_was_changed_in_place() -> None:
+    fields, draw = UnmovedFields(GRAPH, ["Monster.position"], steps=9), Drawn()
+    state = STATE.map(torch.clone)
+
+    def ask() -> torch.Tensor:
+        return fields.next_value("Monster", "position", state, 0, draw)
+
+    assert ask() is ask()
+    assert draw.times == 1
+    state["Monster", "position"].add_(1)
+    assert ask() is ask()
+    assert draw.times == 2
+    state.present["Monster"].fill_(False)
+    drawn = ask()
+    assert draw.times == 3
+    drawn.add_(1)  # what was handed out
+    ask()
+    assert draw.times == 4
+
+
+def test_in_inference_mode_changes_in_place_are_seen_as_well() -> None:
+    fields, draw = UnmovedFields(GRAPH, ["Monster.position"], steps=9), Drawn()
+    with torch.inference_mode():
+        drawn = fields.next_value("Monster", "position", STATE, 0, draw)
+        assert drawn is fields.next_value("Monster", "position", STATE, 0, draw)
+        drawn.add_(1)
+        assert drawn is not fields.next_value("Monster", "position", STATE, 0, draw)
+        # Of what is made here nobody can say whether it was changed.
+        made = STATE.map(torch.clone)
+        times = draw.times
+        for _ in range(2):
+            fields.next_value("Monster", "position", made, 0, draw)
+        assert draw.times == times + 2
+
+
 def test_only_the_latest_steps_are_kept() -> None:
     fields, draw = UnmovedFields(GRAPH, ["Monster.position"], steps=2), Drawn()
     for seed in (0, 1, 2, 2, 1):

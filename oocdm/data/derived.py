@@ -1,0 +1,65 @@
+"""What is made of tensors that come again and again: made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar, final
+
+from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+Made = TypeVar("Made")
+
+
+@final
+class Derived(Generic[Made]):
+    """A function of tensors that remembers its answers.
+
+    An answer is kept as long as the very tensor lives and is not changed in place, so what is
+    made must not hold on to the tensor itself. Nothing is kept for tensors of inference mode,
+    which do not tell whether they were changed.
+
+    >>> import torch
+    >>> total = Derived(lambda tensor: float(tensor.sum()))
+    >>> ones = torch.ones(3)
+    >>> total(ones), total(ones)  # the second answer is remembered
+    (3.0, 3.0)
+    >>> total(ones.add_(1))
+    6.0
+    """
+
+    def __init__(self, make: Callable[[Tensor], Made]) -> None:
+        self._make = make
+        self._kept = WeakIdKeyDictionary()
+
+    def __call__(self, tensor: Tensor) -> Made:
+        """What is made of a tensor."""
+        version = version_of(tensor)
+        if version is None:
+            return self._make(tensor)
+        kept: tuple[int, Made] | None = self._kept.get(tensor)
+        if kept is None or kept[0] != version:
+            kept = (version, self._make(tensor))
+            self._kept[tensor] = kept
+        return kept[1]
+
+
+def version_of(tensor: Tensor) -> int | None:
+    """How often a tensor was changed in place; None if it does not tell.
+
+    >>> import torch
+    >>> ones = torch.ones(3)
+    >>> version_of(ones) == version_of(ones), version_of(ones) == version_of(ones.add_(1))
+    (True, False)
+    """
+    return None if tensor.is_inference() else tensor._version
+
+
+def absent_rows(present: Tensor) -> Tensor | None:
+    """Which rows are no objects, as `present` says which ones are; None if all are.
+
+    >>> import torch
+    >>> absent_rows(torch.tensor([[True, False]]))
+    tensor([[False,  True]])
+    """
+    return None if bool(present.all()) else ~present
