@@ -134,6 +134,5 @@ def graph_from_json(schema: Schema, data: Mapping[str, Any]) -> Graph:
 def _check_schema(graph: ClassGraph, schema: Schema) -> None:
     if graph.schema != schema:
         raise GraphError(
-            "The graph is for another schema than the data. "
-            f"They differ in {graph.schema.difference(schema)}."
+            f"The graph is for another schema. They differ in {graph.schema.difference(schema)}."
         )

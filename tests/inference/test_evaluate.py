@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oocdm.data import Dataset
-from oocdm.errors import DataError, ModelError
+from oocdm.errors import DataError, GraphError
 from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.inference import Evaluation, FieldReport, evaluate
 from oocdm.models.network import AbstractClassModel
@@ -248,5 +248,5 @@ def test_a_graph_of_another_schema_is_refused() -> None:
         x = Real()
 
     data = ragged()
-    with pytest.raises(ModelError, match=r"^The model was made for another schema\."):
+    with pytest.raises(GraphError, match=r"^The graph is for another schema\."):
         evaluate(Fit(random_model(data), ClassGraph.full(Schema(Ant))), data)

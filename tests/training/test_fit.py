@@ -280,8 +280,7 @@ def test_oofull_predicts_with_the_full_graph(finished: dict[str, FitResult]) -> 
 
 def test_a_graph_of_another_schema() -> None:
     message = (
-        "The graph is for another schema than the data. "
-        "They differ in classes ['Ball'] against ['Ball', 'Sum']."
+        "The graph is for another schema. They differ in classes ['Ball'] against ['Ball', 'Sum']."
     )
     with pytest.raises(GraphError, match=f"^{re.escape(message)}$"):
         fit(DATA, graph=ClassGraph.full(Schema(Ball)))
