@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor
 
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
-from oocdm.models.options import HeadOptions
-from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Stack
-from oocdm.schema import Schema
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, Stack
 
 
 class LinearModel(AbstractDenseModel):
     """One linear map for each output; `encode` and `predict_all` are all that a network needs."""
 
-    def __init__(
-        self, schema: Schema, counts: Mapping[str, int], scales: Scales, head: HeadOptions
-    ) -> None:
-        super().__init__(schema, counts, scales, head)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         self.map = Stack(self.num_outputs, self.num_inputs * self.input_width, self.output_width)
 
     def encode(self, variables: Tensor) -> Encoded:
@@ -38,7 +32,5 @@ class Linear(AbstractDenseMethod):
 
     name: ClassVar[str] = "linear"
 
-    def network(
-        self, schema: Schema, counts: Mapping[str, int], scales: Scales
-    ) -> AbstractVariableModel:
-        return LinearModel(schema, counts, scales, self.head)
+    def network(self, setting: Setting) -> AbstractVariableModel:
+        return LinearModel(setting)

@@ -15,12 +15,9 @@ from oocdm.discovery import Discovery, Rule, Settling
 from oocdm.discovery.leave_out import discover_by_leaving_out
 from oocdm.methods.method import Standing, Term
 from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
-from oocdm.models.options import HeadOptions
 from oocdm.models.prepared import Prepared
-from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, Stack
 from oocdm.models.world_model import AbstractWorldModel
-from oocdm.schema import Schema
 
 ENCODER_WIDTH, PREDICTOR_WIDTH = 64, 32
 
@@ -28,15 +25,8 @@ ENCODER_WIDTH, PREDICTOR_WIDTH = 64, 32
 class CdlModel(AbstractVariableModel):
     """Every variable is encoded once; a predictor for each output reads the pooled parents."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        counts: Mapping[str, int],
-        scales: Scales,
-        head: HeadOptions,
-        encoding: int,
-    ) -> None:
-        super().__init__(schema, counts, scales, head)
+    def __init__(self, setting: Setting, encoding: int) -> None:
+        super().__init__(setting)
         self.encoding = encoding
         self.encoder1 = Stack(self.num_inputs, self.input_width, ENCODER_WIDTH)
         self.encoder2 = Stack(self.num_inputs, ENCODER_WIDTH, encoding)
@@ -80,10 +70,8 @@ class Cdl(AbstractVariableMethod):
         """Channels of a variable's encoding."""
         return self.encoding or width_by_objects(counts, 32, 16, 64, 256)
 
-    def network(
-        self, schema: Schema, counts: Mapping[str, int], scales: Scales
-    ) -> AbstractVariableModel:
-        return CdlModel(schema, counts, scales, self.head, self.width(counts))
+    def network(self, setting: Setting) -> AbstractVariableModel:
+        return CdlModel(setting, self.width(setting.counts))
 
     def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
         full = now.estimate | now.free

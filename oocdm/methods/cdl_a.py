@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,11 +10,8 @@ from torch import Tensor, nn
 
 from oocdm.methods.cdl import Cdl, CdlModel
 from oocdm.methods.variable_method import width_by_objects
-from oocdm.models.options import HeadOptions
 from oocdm.models.parameters import xavier
-from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks
-from oocdm.schema import Schema
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting
 
 HEADS = 2
 HIDDEN = -1e30  # finite: an output without parents has gradients too
@@ -24,16 +20,8 @@ HIDDEN = -1e30  # finite: an output without parents has gradients too
 class CdlAttentionModel(CdlModel):
     """Each output has a query of its own; encodings are values, and keys are linear in them."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        counts: Mapping[str, int],
-        scales: Scales,
-        head: HeadOptions,
-        encoding: int,
-        keys: int,
-    ) -> None:
-        super().__init__(schema, counts, scales, head, encoding)
+    def __init__(self, setting: Setting, encoding: int, keys: int) -> None:
+        super().__init__(setting, encoding)
         self.key_weight = xavier(encoding, keys, fan_in=encoding, fan_out=keys)
         self.key_bias = nn.Parameter(torch.zeros(keys))
         self.query = xavier(self.num_outputs, keys, fan_in=keys, fan_out=keys)
@@ -67,8 +55,6 @@ class CdlA(Cdl):
 
     keys: int | None = None  # width of keys; by default it grows with the objects
 
-    def network(
-        self, schema: Schema, counts: Mapping[str, int], scales: Scales
-    ) -> AbstractVariableModel:
-        keys = self.keys or width_by_objects(counts, 64, 16, 32, 256)
-        return CdlAttentionModel(schema, counts, scales, self.head, self.width(counts), keys)
+    def network(self, setting: Setting) -> AbstractVariableModel:
+        keys = self.keys or width_by_objects(setting.counts, 64, 16, 32, 256)
+        return CdlAttentionModel(setting, self.width(setting.counts), keys)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -12,9 +11,7 @@ from torch.nn import functional
 
 from oocdm.graph import Variable
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
-from oocdm.models.options import HeadOptions
-from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, Stack
 from oocdm.schema import Schema
 
 
@@ -50,18 +47,11 @@ class _Objects:
 class GnnModel(AbstractDenseModel):
     """Encodes objects, passes messages along the complete graph, decodes each object."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        counts: Mapping[str, int],
-        scales: Scales,
-        head: HeadOptions,
-        widths: GnnWidths,
-    ) -> None:
-        super().__init__(schema, counts, scales, head)
+    def __init__(self, setting: Setting, widths: GnnWidths) -> None:
+        super().__init__(setting)
         self.widths, w = widths, widths
         inputs = [Variable.parse(name) for name in self.edges.full.inputs]
-        self.groups = [_Objects(schema, c, inputs, n) for c, n in self.counts.items() if n]
+        self.groups = [_Objects(self.schema, c, inputs, n) for c, n in self.counts.items() if n]
         self.states = torch.nn.ModuleList()
         self.actions = torch.nn.ModuleList()
         self.decoders = torch.nn.ModuleList()
@@ -146,7 +136,5 @@ class Gnn(AbstractDenseMethod):
     def from_json(cls, options: dict[str, Any]) -> Self:
         return super().from_json({**options, "widths": GnnWidths(**options["widths"])})
 
-    def network(
-        self, schema: Schema, counts: Mapping[str, int], scales: Scales
-    ) -> AbstractVariableModel:
-        return GnnModel(schema, counts, scales, self.head, self.widths)
+    def network(self, setting: Setting) -> AbstractVariableModel:
+        return GnnModel(setting, self.widths)

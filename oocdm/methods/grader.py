@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,10 +16,7 @@ from oocdm.discovery import Discovery, Settling
 from oocdm.discovery.variable_tests import discover_variables_by_tests
 from oocdm.graph import AbstractEdgeSpace, VariableEdges
 from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
-from oocdm.models.options import HeadOptions
-from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Stack
-from oocdm.schema import Schema
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, Stack
 
 ENCODER_WIDTH, STATE_WIDTH = 64, 64
 
@@ -28,15 +24,8 @@ ENCODER_WIDTH, STATE_WIDTH = 64, 64
 class GraderModel(AbstractVariableModel):
     """A recurrent network for each output goes through its parents in both directions."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        counts: Mapping[str, int],
-        scales: Scales,
-        head: HeadOptions,
-        encoding: int,
-    ) -> None:
-        super().__init__(schema, counts, scales, head)
+    def __init__(self, setting: Setting, encoding: int) -> None:
+        super().__init__(setting)
         self.encoder1 = Stack(self.num_inputs, self.input_width, ENCODER_WIDTH)
         self.encoder2 = Stack(self.num_inputs, ENCODER_WIDTH, encoding)
         self.readers = nn.ModuleList(
@@ -85,11 +74,9 @@ class Grader(AbstractVariableMethod):
     workers: int | None = None  # tests that run side by side; all cores by default
     encoding: int | None = None  # channels of a variable; by default they grow with the objects
 
-    def network(
-        self, schema: Schema, counts: Mapping[str, int], scales: Scales
-    ) -> AbstractVariableModel:
-        encoding = self.encoding or width_by_objects(counts, 32, 16, 64, 256)
-        return GraderModel(schema, counts, scales, self.head, encoding)
+    def network(self, setting: Setting) -> AbstractVariableModel:
+        encoding = self.encoding or width_by_objects(setting.counts, 32, 16, 64, 256)
+        return GraderModel(setting, encoding)
 
     def discover_first(
         self,

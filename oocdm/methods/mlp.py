@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,24 +10,14 @@ from torch.nn import functional
 
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
 from oocdm.methods.variable_method import width_by_objects
-from oocdm.models.options import HeadOptions
-from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Stack
-from oocdm.schema import Schema
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, Stack
 
 
 class MlpModel(AbstractDenseModel):
     """Three layers over all variables side by side, then a linear map for each output."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        counts: Mapping[str, int],
-        scales: Scales,
-        head: HeadOptions,
-        width: int,
-    ) -> None:
-        super().__init__(schema, counts, scales, head)
+    def __init__(self, setting: Setting, width: int) -> None:
+        super().__init__(setting)
         self.layer1 = Stack(1, self.num_inputs * self.input_width, width)
         self.layer2 = Stack(1, width, width)
         self.layer3 = Stack(1, width, width)
@@ -57,8 +46,6 @@ class Mlp(AbstractDenseMethod):
 
     width: int | None = None  # of each layer; by default it grows with the objects
 
-    def network(
-        self, schema: Schema, counts: Mapping[str, int], scales: Scales
-    ) -> AbstractVariableModel:
-        width = self.width or width_by_objects(counts, 64, 16, 64, 256)
-        return MlpModel(schema, counts, scales, self.head, width)
+    def network(self, setting: Setting) -> AbstractVariableModel:
+        width = self.width or width_by_objects(setting.counts, 64, 16, 64, 256)
+        return MlpModel(setting, width)

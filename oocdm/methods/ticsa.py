@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,12 +14,9 @@ from oocdm.discovery import Discovery, Settling
 from oocdm.graph import Evidence
 from oocdm.methods.method import Standing, Term
 from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
-from oocdm.models.options import HeadOptions
 from oocdm.models.prepared import Prepared
-from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, Stack
 from oocdm.models.world_model import AbstractWorldModel
-from oocdm.schema import Schema
 
 ENCODER_WIDTH, ENCODING, PREDICTOR_WIDTH = 32, 4, 32
 FIRST_LOGIT = (
@@ -33,15 +29,8 @@ TEMPERATURES = (1.0, 0.1)  # of relaxed edges, at the begin and at the end of le
 class TicsaModel(AbstractVariableModel):
     """A perceptron for each output over all encodings, those that are not parents masked off."""
 
-    def __init__(
-        self,
-        schema: Schema,
-        counts: Mapping[str, int],
-        scales: Scales,
-        head: HeadOptions,
-        width: int,
-    ) -> None:
-        super().__init__(schema, counts, scales, head)
+    def __init__(self, setting: Setting, width: int) -> None:
+        super().__init__(setting)
         outputs = self.num_outputs
         self.encoder1 = Stack(self.num_inputs, self.input_width, ENCODER_WIDTH)
         self.encoder2 = Stack(self.num_inputs, ENCODER_WIDTH, ENCODING)
@@ -82,11 +71,9 @@ class Ticsa(AbstractVariableMethod):
     sparsity: float = 1.0  # price of all edges together, a mean over the inputs of an output
     width: int | None = None  # of the first layer; by default it grows with the objects
 
-    def network(
-        self, schema: Schema, counts: Mapping[str, int], scales: Scales
-    ) -> AbstractVariableModel:
-        width = self.width or width_by_objects(counts, 24, 4, 32, 64)
-        return TicsaModel(schema, counts, scales, self.head, width)
+    def network(self, setting: Setting) -> AbstractVariableModel:
+        width = self.width or width_by_objects(setting.counts, 24, 4, 32, 64)
+        return TicsaModel(setting, width)
 
     def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
         model = _network(now.model)

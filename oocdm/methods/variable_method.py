@@ -17,7 +17,7 @@ from oocdm.methods.class_method import PAPER_SCHEDULE
 from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
 from oocdm.models.options import HeadOptions
 from oocdm.models.scales import Scales
-from oocdm.models.variable_model import AbstractVariableModel
+from oocdm.models.variable_model import AbstractVariableModel, Setting
 from oocdm.schema import Schema
 
 SCHEDULE = Schedule(
@@ -67,12 +67,10 @@ class AbstractVariableMethod(AbstractMethod):
         if counts is None:
             raise ModelError(f"Method `{self.name}`: expected numbers of objects, got none.")
         used = scales if self.normalise else Scales.unit(schema)
-        return self.network(schema, counts, used)
+        return self.network(Setting(schema, counts, used, self.head))
 
     @abstractmethod
-    def network(
-        self, schema: Schema, counts: Mapping[str, int], scales: Scales
-    ) -> AbstractVariableModel:
+    def network(self, setting: Setting) -> AbstractVariableModel:
         """A new network with random weights."""
 
     def start(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,16 @@ Encoded = tuple[Tensor, ...]
 Masks = Tensor
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What a network over variables is made for: objects, units, and the form of its outputs."""
+
+    schema: Schema
+    counts: Mapping[str, int]
+    scales: Scales
+    head: HeadOptions
+
+
 class AbstractVariableModel(AbstractWorldModel):
     """A network over all variables of some objects, for these numbers of objects only.
 
@@ -37,11 +48,11 @@ class AbstractVariableModel(AbstractWorldModel):
     counts: Mapping[str, int]
     own: Tensor  # (output,): which input is the same variable a step before
 
-    def __init__(
-        self, schema: Schema, counts: Mapping[str, int], scales: Scales, head: HeadOptions
-    ) -> None:
-        edges = VariableEdges(schema, dict(counts))
-        super().__init__(edges, Featuriser(schema, scales, enrich=False), head)
+    def __init__(self, setting: Setting) -> None:
+        schema = setting.schema
+        edges = VariableEdges(schema, dict(setting.counts))
+        featuriser = Featuriser(schema, setting.scales, enrich=False)
+        super().__init__(edges, featuriser, setting.head)
         self.counts = edges.counts
         self.num_inputs, self.num_outputs = edges.full.matrix.shape
         self.input_width = max(self.featuriser.width.values())
