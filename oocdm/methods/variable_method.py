@@ -24,6 +24,7 @@ SCHEDULE = Schedule(
     iterations=8,
     steps_per_iteration=400,
     polish_steps=2000,
+    batch_size=256,
     optimiser="adam",
     learning_rate=1e-3,
     final_learning_rate=3e-4,
