@@ -120,7 +120,7 @@ def _run_cell(
     assert world.true_graph is not None
     data = collect(world, chosen.train_steps, seed=seed)
     options: dict[str, Any] = {}
-    if preset == "paper" and method in ("oocdm", "cdl", "cdl-a"):
+    if method in ("cdl", "cdl-a") or (method == "oocdm" and preset == "paper"):
         options["threshold"] = chosen.paper_threshold
     seconds = None if minutes is None else 60 * minutes
     result = fit(data, method, seed, preset=preset, callback=tell, max_seconds=seconds, **options)

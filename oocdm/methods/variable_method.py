@@ -21,9 +21,10 @@ from oocdm.models.variable_model import AbstractVariableModel, Setting
 from oocdm.schema import Schema
 
 SCHEDULE = Schedule(
-    iterations=8,
-    steps_per_iteration=400,
-    polish_steps=2000,
+    iterations=20,
+    steps_per_iteration=500,
+    polish_steps=3000,
+    patience=20,
     batch_size=256,
     optimiser="adam",
     learning_rate=1e-3,

@@ -229,9 +229,10 @@ class AbstractWorldModel(nn.Module):
         mean, raw_sigma = out[..., :width], out[..., width : 2 * width]
         if o.predict_change:
             # There is no change of what is not known: then the value itself is predicted.
-            is_change = ((has_self > 0.5) & inputs.known[c]).unsqueeze(-1)
-            unit = torch.where(is_change, scales.change_sd, scales.value_sd)
-            centre = torch.where(is_change, own + scales.change_mean, scales.value_mean)
+            # An edge that is still being learned may be there in part; lerp is exact at both ends.
+            share = (has_self * inputs.known[c]).unsqueeze(-1)
+            unit = torch.lerp(scales.value_sd, scales.change_sd, share)
+            centre = torch.lerp(scales.value_mean, own + scales.change_mean, share)
         else:
             unit, centre = scales.value_sd, scales.value_mean
         mean = centre + unit * mean
