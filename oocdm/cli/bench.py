@@ -275,7 +275,7 @@ def decisions(
 
 
 def planning(
-    repeats: Annotated[int, typer.Option(min=1, help="Times are medians of so many.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Times are medians of so many.")] = 9,
     threads: Threads = 1,
     output: Results = None,
     as_json: AsJson = False,
