@@ -10,6 +10,7 @@ from oocdm.data.dataset import Dataset
 from oocdm.discovery.gains import Settling
 from oocdm.discovery.independence_samples import Question, numbers
 from oocdm.discovery.independence_tests import FastCit, IndependenceTest
+from oocdm.errors import DataError
 from oocdm.graph import Evidence, Variable, VariableEdges
 
 
@@ -72,7 +73,19 @@ def _samples(
     data: Dataset, edges: VariableEdges, max_samples: int, rng: np.random.Generator
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Inputs before and outputs after some transitions, (sample, number) each."""
-    chosen = np.sort(rng.permutation(data.starts)[:max_samples])
+    is_known = np.ones(len(data), dtype=bool)
+    for name in edges.full.inputs:
+        c, i, f = Variable.parse(name)
+        is_known &= data.observed[c][f][data.starts, i]
+    for name in edges.full.outputs:
+        c, i, f = Variable.parse(name)
+        is_known &= data.observed[c][f][data.starts + 1, i]
+    if not is_known.any():
+        raise DataError(
+            "Tests of edges between variables: expected transitions in which all values are "
+            "known, got none."
+        )
+    chosen = np.sort(rng.permutation(data.starts[is_known])[:max_samples])
 
     def columns(names: tuple[str, ...], steps: np.ndarray) -> list[np.ndarray]:
         found = []

@@ -9,14 +9,13 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from oocdm.discovery import Discovery, Rule, Settling
 from oocdm.discovery.leave_out import discover_by_leaving_out
 from oocdm.methods.method import Standing, Term
 from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
 from oocdm.models.prepared import Prepared
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
 from oocdm.models.world_model import AbstractWorldModel
 
 ENCODER_WIDTH, PREDICTOR_WIDTH = 64, 32
@@ -27,18 +26,14 @@ class CdlModel(AbstractVariableModel):
 
     def __init__(self, setting: Setting, encoding: int) -> None:
         super().__init__(setting)
-        self.encoding = encoding
-        self.encoder1 = Stack(self.num_inputs, self.input_width, ENCODER_WIDTH)
-        self.encoder2 = Stack(self.num_inputs, ENCODER_WIDTH, encoding)
-        self.predictor1 = Stack(self.num_outputs, encoding, PREDICTOR_WIDTH)
-        self.predictor2 = Stack(self.num_outputs, PREDICTOR_WIDTH, self.output_width)
+        self.encoder = TwoLayers(self.num_inputs, self.input_width, ENCODER_WIDTH, encoding)
+        self.predictor = TwoLayers(self.num_outputs, encoding, PREDICTOR_WIDTH, self.output_width)
 
     def encode(self, variables: Tensor) -> Encoded:
-        return (self.encoder2(functional.leaky_relu(self.encoder1(variables))).relu(),)
+        return (self.encoder(variables).relu(),)
 
     def predict(self, encoded: Encoded, masks: Masks) -> Tensor:
-        hidden = functional.leaky_relu(self.predictor1(self.pool(encoded, masks)))
-        out: Tensor = self.predictor2(hidden)
+        out: Tensor = self.predictor(self.pool(encoded, masks))
         return out
 
     def pool(self, encoded: Encoded, masks: Masks) -> Tensor:

@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from oocdm.graph import Variable
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, TwoLayers
 from oocdm.schema import Schema
 
 
@@ -96,23 +95,6 @@ class GnnModel(AbstractDenseModel):
             out = out.unflatten(-1, (group.num_targets, self.output_width))
             parts.append(out.transpose(1, 2).flatten(0, 1))
         return torch.cat(parts)
-
-
-class TwoLayers(torch.nn.Module):
-    """Two layers for each object; zeros without weights where there is nothing to read."""
-
-    def __init__(self, num: int, width_in: int, hidden: int, width_out: int) -> None:
-        super().__init__()
-        self.width_out = width_out
-        self.has_input = width_in > 0 and width_out > 0
-        if self.has_input:
-            self.first, self.second = Stack(num, width_in, hidden), Stack(num, hidden, width_out)
-
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.has_input:
-            return x.new_zeros(*x.shape[:-1], self.width_out)
-        out: Tensor = self.second(functional.leaky_relu(self.first(x)))
-        return out
 
 
 def _gather(variables: Tensor, rows: Tensor) -> Tensor:

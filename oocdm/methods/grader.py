@@ -9,16 +9,24 @@ from typing import ClassVar
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery, Settling
 from oocdm.discovery.variable_tests import discover_variables_by_tests
+from oocdm.errors import ModelError
 from oocdm.graph import AbstractEdgeSpace, VariableEdges
 from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, Stack
+from oocdm.models.variable_model import (
+    AbstractVariableModel,
+    Encoded,
+    Masks,
+    Setting,
+    Stack,
+    TwoLayers,
+)
 
 ENCODER_WIDTH, STATE_WIDTH = 64, 64
+LEAST_SAMPLES = 20  # a tenth of them is held out by each test
 
 
 class GraderModel(AbstractVariableModel):
@@ -26,15 +34,14 @@ class GraderModel(AbstractVariableModel):
 
     def __init__(self, setting: Setting, encoding: int) -> None:
         super().__init__(setting)
-        self.encoder1 = Stack(self.num_inputs, self.input_width, ENCODER_WIDTH)
-        self.encoder2 = Stack(self.num_inputs, ENCODER_WIDTH, encoding)
+        self.encoder = TwoLayers(self.num_inputs, self.input_width, ENCODER_WIDTH, encoding)
         self.readers = nn.ModuleList(
             nn.GRU(encoding, STATE_WIDTH, bidirectional=True) for _ in range(self.num_outputs)
         )
         self.out = Stack(self.num_outputs, 2 * STATE_WIDTH, self.output_width)
 
     def encode(self, variables: Tensor) -> Encoded:
-        return (self.encoder2(functional.leaky_relu(self.encoder1(variables))).relu(),)
+        return (self.encoder(variables).relu(),)
 
     def predict(self, encoded: Encoded, masks: Masks) -> Tensor:
         (encodings,) = encoded
@@ -73,6 +80,14 @@ class Grader(AbstractVariableMethod):
     max_samples: int = 1000  # transitions that a test sees; the time grows faster than they do
     workers: int | None = None  # tests that run side by side; all cores by default
     encoding: int | None = None  # channels of a variable; by default they grow with the objects
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise ModelError(f"alpha: expected a number between 0 and 1, got {self.alpha!r}.")
+        if self.max_samples < LEAST_SAMPLES:
+            raise ModelError(
+                f"max_samples: expected at least {LEAST_SAMPLES}, got {self.max_samples!r}."
+            )
 
     def network(self, setting: Setting) -> AbstractVariableModel:
         encoding = self.encoding or width_by_objects(setting.counts, 32, 16, 64, 256)

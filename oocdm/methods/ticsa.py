@@ -15,7 +15,7 @@ from oocdm.graph import Evidence
 from oocdm.methods.method import Standing, Term
 from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
 from oocdm.models.prepared import Prepared
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, Stack
+from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
 from oocdm.models.world_model import AbstractWorldModel
 
 ENCODER_WIDTH, ENCODING, PREDICTOR_WIDTH = 32, 4, 32
@@ -32,12 +32,10 @@ class TicsaModel(AbstractVariableModel):
     def __init__(self, setting: Setting, width: int) -> None:
         super().__init__(setting)
         outputs = self.num_outputs
-        self.encoder1 = Stack(self.num_inputs, self.input_width, ENCODER_WIDTH)
-        self.encoder2 = Stack(self.num_inputs, ENCODER_WIDTH, ENCODING)
-        self.predictor1 = Stack(outputs, self.num_inputs * ENCODING, width)
-        self.predictor2 = Stack(outputs, width, PREDICTOR_WIDTH)
-        self.predictor3 = Stack(outputs, PREDICTOR_WIDTH, PREDICTOR_WIDTH)
-        self.predictor4 = Stack(outputs, PREDICTOR_WIDTH, self.output_width)
+        self.encoder = TwoLayers(self.num_inputs, self.input_width, ENCODER_WIDTH, ENCODING)
+        inputs = self.num_inputs * ENCODING
+        self.lower = TwoLayers(outputs, inputs, width, PREDICTOR_WIDTH)
+        self.upper = TwoLayers(outputs, PREDICTOR_WIDTH, PREDICTOR_WIDTH, self.output_width)
         first = torch.full((self.num_inputs * outputs,), FIRST_LOGIT / LOGIT_SPEED)
         self.slow_logits = nn.Parameter(first)
 
@@ -47,14 +45,12 @@ class TicsaModel(AbstractVariableModel):
         return LOGIT_SPEED * self.slow_logits
 
     def encode(self, variables: Tensor) -> Encoded:
-        return (self.encoder2(functional.leaky_relu(self.encoder1(variables))),)
+        return (self.encoder(variables),)
 
     def predict(self, encoded: Encoded, masks: Masks) -> Tensor:
         seen = masks.permute(2, 0, 1).unsqueeze(-1) * encoded[0].transpose(0, 1)
-        x = seen.flatten(2)  # (output, batch, input * channel)
-        for layer in (self.predictor1, self.predictor2, self.predictor3):
-            x = functional.leaky_relu(layer(x))
-        out: Tensor = self.predictor4(x)
+        hidden = self.lower(seen.flatten(2))  # of (output, batch, input * channel)
+        out: Tensor = self.upper(functional.leaky_relu(hidden))
         return out
 
 

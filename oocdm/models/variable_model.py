@@ -146,6 +146,27 @@ class Stack(nn.Module):
         return torch.baddbmm(self.bias, x, self.weight)
 
 
+class TwoLayers(nn.Module):
+    """Two layers for each variable or object; zeros without weights where there is nothing to read.
+
+    >>> TwoLayers(3, 2, 8, 5)(torch.zeros(3, 7, 2)).shape
+    torch.Size([3, 7, 5])
+    """
+
+    def __init__(self, num: int, width_in: int, hidden: int, width_out: int) -> None:
+        super().__init__()
+        self.width_out = width_out
+        self.has_input = width_in > 0 and width_out > 0
+        if self.has_input:
+            self.first, self.second = Stack(num, width_in, hidden), Stack(num, hidden, width_out)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.has_input:
+            return x.new_zeros(*x.shape[:-1], self.width_out)
+        out: Tensor = self.second(functional.leaky_relu(self.first(x)))
+        return out
+
+
 def _describe(present: Tensor) -> str:
     counts = present.sum(1)
     low, high = int(counts.min()), int(counts.max())

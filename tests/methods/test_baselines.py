@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -370,6 +371,23 @@ def test_other_numbers_of_objects_are_refused() -> None:
     )
     with pytest.raises(ModelError, match=r"^Class `Ball`: expected 2 objects, as in training, "):
         built("mlp")(three, FULL)
+
+
+def test_options_out_of_range() -> None:
+    with pytest.raises(ModelError, match=r"^alpha: expected a number between 0 and 1, got 2"):
+        make_method("grader", alpha=2)
+    with pytest.raises(ModelError, match=r"^max_samples: expected at least 20, got 3"):
+        make_method("grader", max_samples=3)
+
+
+def test_tests_need_transitions_that_are_all_known() -> None:
+    observed = {c: dict(fields) for c, fields in DATA.observed.items()}
+    values = {c: dict(fields) for c, fields in DATA.values.items()}
+    for table in (observed, values):
+        table["Lamp"]["heat"] = np.zeros_like(table["Lamp"]["heat"])
+    data = replace(DATA, observed=observed, values=values)
+    with pytest.raises(DataError, match="expected transitions in which all values are known"):
+        oocdm.fit(data, "grader", schedule=QUICK)
 
 
 def test_unknown_preset() -> None:
