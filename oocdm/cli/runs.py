@@ -115,7 +115,7 @@ def discover(
 ) -> None:
     """Discover the graph again with a trained model, on other data; shows edges settling."""
     use_threads(threads)
-    ask = _ask_for_variables if variables else _ask_for_classes
+    ask = _ask_for_variables if variables else _ask_for_graph
     out = Output(as_json)
     answer = ask(out, oocdm.load(run), oocdm.load_dataset(data), threshold)
     out.finish({"run": str(run), "data": str(data), **answer})
@@ -132,7 +132,7 @@ def _ask_for_variables(
     return {**found.graph.to_json(), "table": found.rows()}
 
 
-def _ask_for_classes(
+def _ask_for_graph(
     out: Output, result: oocdm.FitResult, data: oocdm.Dataset, threshold: float | None
 ) -> dict[str, Any]:
     from oocdm.report.terminal import graph_text
@@ -140,8 +140,8 @@ def _ask_for_classes(
 
     with ProgressBar() as bar:
         found = oocdm.discover(result, data, threshold, bar.show_edges)
-    before, after = set(result.graph.edges()), set(found.graph.edges())
-    added, dropped = (sorted(map(str, edges)) for edges in (after - before, before - after))
+    before, after = (set(graph.to_json()["edges"]) for graph in (result.graph, found.graph))
+    added, dropped = sorted(after - before), sorted(before - after)
     out.say(graph_text(found.graph, found.evidence))
     out.say(f"\nAgainst the graph of the run: added {len(added)}, dropped {len(dropped)}.")
     for sign, edges in (("+", added), ("-", dropped)):

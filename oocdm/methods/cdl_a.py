@@ -45,7 +45,7 @@ class CdlAttentionModel(CdlModel):
 
 @dataclass(frozen=True)
 class CdlA(Cdl):
-    """As `Cdl`, with attention over the parents.
+    """As `cdl`, with attention over the parents in place of their maximum.
 
     >>> CdlA().name
     'cdl-a'

@@ -104,7 +104,7 @@ def _gather(variables: Tensor, rows: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Gnn(AbstractDenseMethod):
-    """A graph network over objects.
+    """Passes messages between all pairs of objects; finds no graph.
 
     >>> Gnn().widths.node
     32

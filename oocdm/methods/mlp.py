@@ -36,7 +36,7 @@ class MlpModel(AbstractDenseModel):
 
 @dataclass(frozen=True)
 class Mlp(AbstractDenseMethod):
-    """A multi-layer perceptron.
+    """One perceptron from all variables to all; finds no graph.
 
     >>> Mlp().name
     'mlp'
