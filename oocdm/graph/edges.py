@@ -89,6 +89,9 @@ class EdgeIndex:
     def __len__(self) -> int:
         return len(self.edges)
 
+    def __deepcopy__(self, memo: object) -> EdgeIndex:
+        return self  # nothing in it ever changes
+
     def local_block(self, mask: Any, class_name: str) -> Any:
         """The local part of a mask for one class: (..., own fields, targets).
 

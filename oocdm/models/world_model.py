@@ -143,8 +143,7 @@ class AbstractWorldModel(nn.Module):
 
     def copy(self) -> Self:
         """A model of its own with the same weights."""
-        shared = {id(each): each for each in (self.schema, self.edges)}
-        return copy.deepcopy(self, shared)
+        return copy.deepcopy(self)
 
     def inputs(self, before: Snapshot) -> Inputs:
         """What the network reads of a snapshot."""

@@ -258,10 +258,12 @@ def test_demo_overwrites_only_demos(tmp_path: Path, error: Error) -> None:
 def test_bad_option_of_bench(error: Error) -> None:
     said = error("bench", "paper", "--env", "blok5")
     assert "Unknown experiment `blok5`. Did you mean `block5`?" in said
-    assert "expected --env or --table" in error("bench", "paper")
-    assert "Option --table: expected graphs, returns or unseen, got 'graph'." in error(
-        "bench", "paper", "--table", "graph"
-    )
+    assert "expected --env, --table graphs, returns or unseen, or both" in error("bench", "paper")
+    assert "or both --env and one of" in error("bench", "paper", "--table", "size")
+    said = error("bench", "paper", "--table", "graph")
+    assert "expected graphs, aill, time, size, returns, unseen, got 'graph'." in said
+    said = error("bench", "paper", "--table", "time", "--env", "mouse")
+    assert "Table of times: expected one of the Block worlds, got `mouse`." in said
     said = error("bench", "paper", "--env", "block5", "--seeds", "a-b")
     assert "Option --seeds: expected such as 0, 0-2 or 0,3,7, got 'a-b'." in said
 
