@@ -58,16 +58,15 @@ def floor_of(
         )
 
     model = SimpleNamespace(
-        predictors=["Ball"],
+        schema=SCHEMA,
         head_scales=lambda c: scales,
-        structures=lambda graph: None,
         under=lambda structures: predict,
         options=SimpleNamespace(sigma_floor=1e-5),
     )
     data = SimpleNamespace(
         chunks=lambda size: [chunk(rows) for rows in torch.arange(n).chunk(num_chunks)]
     )
-    calibrate_sigma(model, ClassGraph.full(SCHEMA), data, FINEST)  # type: ignore[arg-type]
+    calibrate_sigma(model, torch.ones(1), data, FINEST)  # type: ignore[arg-type]
     return float(scales.sigma_floor)
 
 
@@ -143,10 +142,10 @@ def test_calibrating_twice_is_calibrating_once() -> None:
     data = collect(BlockWorld(num_blocks=2), 120)
     model = random_model(data)
     prepared = Prepared.of(model, data)
-    graph = ClassGraph.full(data.schema)
+    structures = model.structures(ClassGraph.full(data.schema))
     floors = []
     for _ in range(2):
-        calibrate_sigma(model, graph, prepared, FINEST)
+        calibrate_sigma(model, structures, prepared, FINEST)
         floors.append(torch.cat([model.head_scales(c).sigma_floor for c in data.schema.classes]))
     assert torch.equal(*floors)
     assert (floors[0] > 0).all()
