@@ -39,6 +39,9 @@ def draw_discovery_growth(rows: Sequence[Mapping[str, Any]]) -> Figure:
         x, y = (np.array([r[name] for r in here]) for name in ("variables", "seconds"))
         label = f"{method}, {here[0]['samples']:,} samples: slope {slope(here):.1f}"
         axes.loglog(x, y, "o-", color=COLOURS.get(method), label=label, markersize=4)
+    sizes = sorted({row["variables"] for row in rows})
+    axes.set_xticks(sizes, [str(n) for n in sizes])
+    axes.set_xticks([], minor=True)
     axes.set_xlabel("variables", fontsize=8)
     axes.set_ylabel("seconds of one discovery", fontsize=8)
     axes.legend(fontsize=7, frameon=False)
