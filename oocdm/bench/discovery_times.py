@@ -18,7 +18,7 @@ from oocdm.data import Dataset, collect
 from oocdm.discovery.variable_tests import discover_variables_by_tests
 from oocdm.envs import make
 from oocdm.graph import VariableEdges
-from oocdm.methods import make_method
+from oocdm.methods import Look, make_method
 from oocdm.methods.cdl import Cdl
 from oocdm.methods.grader import Grader
 from oocdm.training import Trainer
@@ -76,7 +76,7 @@ def _time_model(method: str, data: Dataset) -> dict[str, Any]:
         chosen = replace(chosen, max_scored=len(data))
     trainer = Trainer(data, chosen, SEED)
     started = time.perf_counter()
-    chosen.discover(trainer.model, trainer.held, trainer.structure, trainer.free)
+    chosen.discover(Look(trainer.model, trainer.held, trainer.structure, trainer.free))
     return {"seconds": time.perf_counter() - started, "tests": None}
 
 

@@ -10,13 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oocdm.discovery import Discovery, Rule, Settling
+from oocdm.discovery import Discovery, Rule
 from oocdm.discovery.leave_out import discover_by_leaving_out
-from oocdm.methods.method import Standing, Term
+from oocdm.methods.method import Look, Standing, Term
 from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
-from oocdm.models.prepared import Prepared
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
-from oocdm.models.world_model import AbstractWorldModel
 
 ENCODER_WIDTH, PREDICTOR_WIDTH = 64, 32
 
@@ -75,24 +73,17 @@ class Cdl(AbstractVariableMethod):
         dropped = leave_out_one(full, now, self.schedule.batch_size, rng)
         return [Term(1.0, full[None]), Term(1.0, dropped), Term(1.0, now.estimate[None])]
 
-    def discover(
-        self,
-        model: AbstractWorldModel,
-        data: Prepared,
-        estimate: np.ndarray,
-        free: np.ndarray,
-        weights: np.ndarray | None = None,
-        settling: Settling | None = None,
-    ) -> Discovery | None:
+    def discover(self, look: Look) -> Discovery | None:
+        model = look.model
         assert isinstance(model, AbstractVariableModel)  # as built
-        if not free.any():
+        if not look.free.any():
             return None
         fraction = self.schedule.resolution
         resolution = model.resolution(fraction) if fraction else None
-        scored = data.rows(slice(0, self.max_scored))
+        scored = look.data.rows(slice(0, self.max_scored))
         rule = Rule(threshold=self.threshold)
         return discover_by_leaving_out(
-            model, scored, estimate, free, rule, resolution, weights, settling
+            model, scored, look.estimate, look.free, rule, resolution, look.weights, look.settling
         )
 
 

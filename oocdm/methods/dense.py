@@ -10,8 +10,7 @@ from torch import Tensor
 
 from oocdm.errors import GraphError, ModelError
 from oocdm.graph import AbstractEdgeSpace
-from oocdm.methods.method import Schedule
-from oocdm.methods.variable_method import SCHEDULE, AbstractVariableMethod
+from oocdm.methods.variable_method import AbstractVariableMethod
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks
 
 
@@ -34,8 +33,6 @@ class AbstractDenseModel(AbstractVariableModel):
 @dataclass(frozen=True)
 class AbstractDenseMethod(AbstractVariableMethod):
     """A method without a graph."""
-
-    schedule: Schedule = SCHEDULE
 
     def start(
         self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray

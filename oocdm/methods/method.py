@@ -68,6 +68,18 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class Look:
+    """What a discovery looks at."""
+
+    model: AbstractWorldModel
+    data: Prepared
+    estimate: np.ndarray  # the structure that it starts from
+    free: np.ndarray  # parts that it may change
+    weights: np.ndarray | None = None  # how readily edges are believed beforehand, 1 on average
+    settling: Settling | None = None  # told how many edges are settled
+
+
+@dataclass(frozen=True)
 class AbstractMethod(ABC):
     """A method that `fit` can train: a frozen dataclass whose fields are its options."""
 
@@ -118,20 +130,8 @@ class AbstractMethod(ABC):
         """What is added to the loss of every batch, if anything."""
         return None
 
-    def discover(
-        self,
-        model: AbstractWorldModel,
-        data: Prepared,
-        estimate: np.ndarray,
-        free: np.ndarray,
-        weights: np.ndarray | None = None,
-        settling: Settling | None = None,
-    ) -> Discovery | None:
-        """A new structure from the trained model, or None if the method does not discover.
-
-        `weights` say how readily each edge is believed beforehand, 1 on average; `settling` is
-        told how many edges are settled.
-        """
+    def discover(self, look: Look) -> Discovery | None:
+        """A new structure from the trained model, or None if the method does not discover."""
         return None
 
     def with_threshold(self, threshold: float) -> Self:

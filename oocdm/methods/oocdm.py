@@ -12,7 +12,6 @@ from oocdm.discovery import (
     Discovery,
     Rule,
     Search,
-    Settling,
     StructureParts,
     discover_around,
     discover_leave_one_out,
@@ -20,12 +19,10 @@ from oocdm.discovery import (
 from oocdm.errors import ModelError
 from oocdm.graph import AbstractEdgeSpace
 from oocdm.methods.class_method import AbstractClassMethod
-from oocdm.methods.method import Standing, Term
+from oocdm.methods.method import Look, Standing, Term
 from oocdm.models.fast import FastModel
 from oocdm.models.network import AbstractClassModel
-from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
-from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
 
 
@@ -148,22 +145,17 @@ class Oocdm(AbstractClassMethod):
                 is_turned[rows[comes_in], replaced[comes_in]] = True
         return now.estimate ^ (is_turned & now.free)
 
-    def discover(
-        self,
-        model: AbstractWorldModel,
-        data: Prepared,
-        estimate: np.ndarray,
-        free: np.ndarray,
-        weights: np.ndarray | None = None,
-        settling: Settling | None = None,
-    ) -> Discovery | None:
+    def discover(self, look: Look) -> Discovery | None:
+        model, free = look.model, look.free
         assert isinstance(model, AbstractClassModel)  # as built
         if self.is_paper:
             if not free[: len(model.index)].any():
                 return None
-            search = Search(data, free, self.rule, self.path_threshold, None, weights=weights)
-            return discover_leave_one_out(model, estimate, search)
-        scored = data.rows(slice(0, self.max_scored))
+            search = Search(
+                look.data, free, self.rule, self.path_threshold, None, weights=look.weights
+            )
+            return discover_leave_one_out(model, look.estimate, search)
+        scored = look.data.rows(slice(0, self.max_scored))
         resolution = model.resolution(self.schedule.resolution)
         # While edges are open a path goes only if it does harm: it may be the way in of an edge
         # that has not been learned yet. What helps too little goes in the end.
@@ -171,9 +163,12 @@ class Oocdm(AbstractClassMethod):
         path_threshold = 0.0 if are_edges_open else self.path_threshold
         patience = min(self.patience, len(scored) // 2)
         search = Search(
-            *(scored, free, self.rule, path_threshold, resolution), patience, weights, settling
+            *(scored, free, self.rule, path_threshold, resolution),
+            patience,
+            look.weights,
+            look.settling,
         )
-        return discover_around(model, estimate, search)
+        return discover_around(model, look.estimate, search)
 
 
 def _any(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from oocdm.discovery import Discovery, Settling
+from oocdm.discovery import Discovery
 from oocdm.graph import Evidence
-from oocdm.methods.method import Standing, Term
+from oocdm.methods.method import Look, Standing, Term
 from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
-from oocdm.models.prepared import Prepared
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
 from oocdm.models.world_model import AbstractWorldModel
 
@@ -86,19 +85,12 @@ class Ticsa(AbstractVariableMethod):
         network = _network(model)
         return self.sparsity * network.logits.sigmoid().sum() / network.num_inputs
 
-    def discover(
-        self,
-        model: AbstractWorldModel,
-        data: Prepared,
-        estimate: np.ndarray,
-        free: np.ndarray,
-        weights: np.ndarray | None = None,
-        settling: Settling | None = None,
-    ) -> Discovery | None:
+    def discover(self, look: Look) -> Discovery | None:
         """Edges that are more probable than not; there is nothing to test."""
+        free = look.free
         if not free.any():
             return None
-        network = _network(model)
+        network = _network(look.model)
         probability = network.logits.sigmoid().detach().cpu().double().numpy()
         found = probability > 0.5
         evidence = replace(
@@ -106,7 +98,7 @@ class Ticsa(AbstractVariableMethod):
             score=np.where(free, probability, np.nan),
             decision=np.where(free, np.where(found, "yes", "no"), "untestable"),
         )
-        return Discovery(np.where(free, found, estimate), evidence)
+        return Discovery(np.where(free, found, look.estimate), evidence)
 
 
 def _network(model: AbstractWorldModel) -> TicsaModel:

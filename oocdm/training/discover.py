@@ -15,7 +15,7 @@ from oocdm.discovery import (
 )
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph, EdgeIndex, Evidence
-from oocdm.methods import AbstractMethod, Oocdm
+from oocdm.methods import AbstractMethod, Look, Oocdm
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
 from oocdm.training.fit import FitResult
@@ -53,7 +53,7 @@ def discover(
     prepared = Prepared.of(result.learned, data, rows)
     found = method.discover_first(data, edges, free, result.seed, progress)
     if found is None:
-        found = method.discover(result.learned, prepared, estimate, free, settling=progress)
+        found = method.discover(Look(result.learned, prepared, estimate, free, settling=progress))
     if found is None:
         raise ModelError(f"Method `{method.name}` does not discover a graph.")
     return found

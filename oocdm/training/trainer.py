@@ -17,7 +17,7 @@ from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery, Priors
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import EdgeIndex, Evidence, Graph
-from oocdm.methods.method import AbstractMethod, Standing, Term
+from oocdm.methods.method import AbstractMethod, Look, Standing, Term
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.features import Featuriser, Inputs
 from oocdm.models.prepared import Prepared, mean_scores
@@ -240,7 +240,7 @@ class Trainer:
                 break
         position.rounds += 1
         weights = self.priors.weights(self.free[: len(self.model.edges)])
-        discovery = self.method.discover(self.model, self.held, structure, self.free, weights)
+        discovery = self.method.discover(Look(self.model, self.held, structure, self.free, weights))
         if discovery is not None:
             self._take(discovery)
         self._record("learn", done + len(losses), losses)
@@ -274,7 +274,7 @@ class Trainer:
         free = self.free.copy()
         free[:num_edges] = False
         if free.any():
-            judged = self.method.discover(self.model, self.held, structure, free)
+            judged = self.method.discover(Look(self.model, self.held, structure, free))
             structure = structure if judged is None else judged.structure
         self.position.structure = structure.tolist()
         self.model.paths.copy_(torch.as_tensor(structure[num_edges:]))

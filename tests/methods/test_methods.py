@@ -19,6 +19,7 @@ from oocdm.graph import ClassEdges, EdgeIndex
 from oocdm.methods import (
     METHODS,
     AbstractMethod,
+    Look,
     Oocdm,
     Oofull,
     Schedule,
@@ -192,7 +193,7 @@ def test_oofull_keeps_the_full_graph() -> None:
     now = Standing(MODEL, start, free, ~EVERYTHING, 3)
     (term,) = method.objective(now, np.random.default_rng(0))
     assert term.weight == 1.0 and np.array_equal(term.structures, start[None])
-    assert method.discover(None, None, start, free) is None  # type: ignore[arg-type]
+    assert method.discover(Look(None, None, start, free)) is None  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- discovery rules
@@ -205,17 +206,17 @@ def test_paper_discovers_by_leaving_out_of_the_full_graph() -> None:
     testable = EdgeIndex.of(data.schema).testable(data.max_counts)
     method = Oocdm.preset("paper", threshold=1e-3)
     estimate, free = method.start(ClassEdges(data.schema), None, testable)
-    found = method.discover(model, prepared, estimate, free)
+    found = method.discover(Look(model, prepared, estimate, free))
     assert found is not None
     scores = np.nan_to_num(found.evidence.score, nan=-1)
     assert np.array_equal(found.graph.mask, testable & (scores > 1e-3))
     # It does not depend on the estimate, nor on its size.
     other = estimate.copy()
     other[: len(testable)] = False
-    again = method.discover(model, prepared, other, free)
+    again = method.discover(Look(model, prepared, other, free))
     assert again is not None and again.graph == found.graph
     known = method.start(ClassEdges(data.schema), found.graph.mask, testable)[1]
-    assert method.discover(model, prepared, estimate, known) is None
+    assert method.discover(Look(model, prepared, estimate, known)) is None
 
 
 def test_default_scores_at_most_so_many_transitions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +230,7 @@ def test_default_scores_at_most_so_many_transitions(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("oocdm.methods.oocdm.discover_around", discover)
     width = StructureParts.of(data.schema).width
     estimate, free = np.ones(width, dtype=bool), np.ones(width, dtype=bool)
-    Oocdm(max_scored=3).discover(model, Prepared.of(model, data), estimate, free)
+    Oocdm(max_scored=3).discover(Look(model, Prepared.of(model, data), estimate, free))
     ((start, search),) = seen
     assert len(search.data) == 3 and start is estimate and search.free is free
     assert search.rule == Oocdm().rule
@@ -248,7 +249,7 @@ def test_paths_go_for_helping_too_little_only_when_edges_are_settled(
     parts = StructureParts.of(data.schema)
     everything, prepared = np.ones(parts.width, dtype=bool), Prepared.of(model, data)
     for free in (everything, ~parts.is_edge):
-        Oocdm(path_threshold=0.4).discover(model, prepared, everything, free)
+        Oocdm(path_threshold=0.4).discover(Look(model, prepared, everything, free))
     assert thresholds == [0.0, 0.4]
 
 
