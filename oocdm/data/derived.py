@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar, final
 
 from torch import Tensor
-from torch.utils.weak import WeakIdKeyDictionary
 
 Made = TypeVar("Made")
 
@@ -30,18 +30,27 @@ class Derived(Generic[Made]):
 
     def __init__(self, make: Callable[[Tensor], Made]) -> None:
         self._make = make
-        self._kept = WeakIdKeyDictionary()
+        # By the tensor's identity: comparing tensors would compare their elements.
+        self._kept: dict[int, tuple[weakref.ref[Tensor], int, Made]] = {}
 
     def __call__(self, tensor: Tensor) -> Made:
         """What is made of a tensor."""
         version = version_of(tensor)
         if version is None:
             return self._make(tensor)
-        kept: tuple[int, Made] | None = self._kept.get(tensor)
-        if kept is None or kept[0] != version:
-            kept = (version, self._make(tensor))
-            self._kept[tensor] = kept
-        return kept[1]
+        key = id(tensor)
+        kept = self._kept.get(key)
+        # Another tensor may have got the identity of one that is gone.
+        if kept is not None and kept[0]() is tensor and kept[1] == version:
+            return kept[2]
+        made = self._make(tensor)
+        self._kept[key] = (weakref.ref(tensor, lambda gone: self._forget(key, gone)), version, made)
+        return made
+
+    def _forget(self, key: int, gone: weakref.ref[Tensor]) -> None:
+        kept = self._kept.get(key)
+        if kept is not None and kept[0] is gone:
+            del self._kept[key]
 
 
 def version_of(tensor: Tensor) -> int | None:

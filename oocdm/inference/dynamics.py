@@ -13,9 +13,10 @@ from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
 from oocdm.inference.evaluate import Fitted
+from oocdm.inference.random_numbers import RandomNumbers
 from oocdm.inference.unmoved import UnmovedFields
 from oocdm.models.allocator import keep_freed_memory
-from oocdm.models.prediction import FieldDistribution, FieldPredictions, Predictions
+from oocdm.models.prediction import FieldPredictions, Predictions
 from oocdm.schema import Schema
 
 
@@ -52,27 +53,29 @@ class Dynamics:
             for f, field in self.schema.fields(c).items()
             if not field.action
         ]
-        self._generator = torch.Generator()
         self._absent = Derived(absent_rows)
         self._predict = model.with_graph(graph)
         self._predict_known = model.slim(graph) if isinstance(graph, ClassGraph) else None
-        self.simulated = tuple(
-            f"{c}.{v}" for c in self.schema.classes for v in self.schema.targets(c)
-        )
+        targets = [(c, v) for c in self.schema.classes for v in self.schema.targets(c)]
+        remembered = 0
         self._unmoved: UnmovedFields | None = None
-        if reads is None:
-            return
-        if not isinstance(graph, ClassGraph):
-            raise ModelError(
-                "Dynamics: expected a class graph to choose fields by, got a variable graph. "
-                "Leave `reads` out."
-            )
-        needed = reaching(graph, reads, horizon)
-        self.simulated = tuple(name for name in self.simulated if name in needed)
-        into = [edge for edge in graph.edges() if edge.target in needed]
-        self._predict = model.with_graph(ClassGraph.of_edges(self.schema, into))
-        if horizon is not None:
-            self._unmoved = UnmovedFields(graph, self.simulated, horizon)
+        if reads is not None:
+            if not isinstance(graph, ClassGraph):
+                raise ModelError(
+                    "Dynamics: expected a class graph to choose fields by, got a variable graph. "
+                    "Leave `reads` out."
+                )
+            needed = reaching(graph, reads, horizon)
+            targets = [(c, v) for c, v in targets if f"{c}.{v}" in needed]
+            into = [edge for edge in graph.edges() if edge.target in needed]
+            self._predict = model.with_graph(ClassGraph.of_edges(self.schema, into))
+            if horizon is not None:
+                # A planner simulates so many steps again and again, with equal random numbers.
+                self._unmoved = UnmovedFields(graph, needed, horizon)
+                remembered = horizon * len(targets)
+        self._targets = set(targets)
+        self.simulated = tuple(f"{c}.{v}" for c, v in targets)
+        self._random_numbers = RandomNumbers(len(self._fields), remembered)
 
     @torch.no_grad()
     def predict(self, before: Snapshot) -> Predictions:
@@ -94,32 +97,25 @@ class Dynamics:
 
         def draw(i: int) -> Tensor:
             c, f = self._fields[i]
-            generator = None if seed is None else self._stream(seed, i)
-            drawn = _draw(predictions[c, f], generator, before.values[c][f])
+            prediction, now = predictions[c, f], before.values[c][f]
+            if seed is None:
+                drawn = prediction.mode()
+            else:
+                drawn = self._random_numbers.draw(prediction, seed, i)
+            drawn = drawn.reshape(now.shape).to(now.dtype)
             absent = self._absent(before.present[c])
             return drawn if absent is None else _blank(drawn, absent)
 
         values: dict[str, dict[str, Tensor]] = {}
         for i, (c, f) in enumerate(self._fields):
-            now = before.values[c][f]
-            if f"{c}.{f}" not in self.simulated:
-                pass
+            if (c, f) not in self._targets:
+                now = before.values[c][f]
             elif self._unmoved is None:
                 now = draw(i)
             else:
                 now = self._unmoved.next_value(c, f, before, seed, partial(draw, i))
             values.setdefault(c, {})[f] = now
         return Snapshot(self.schema, values, before.present, _observed(values, before.present))
-
-    def _stream(self, seed: int, number: int) -> torch.Generator:
-        """The random numbers of one field in a step."""
-        return self._generator.manual_seed((seed * len(self._fields) + number) % 2**63)
-
-
-def _draw(prediction: FieldDistribution, generator: torch.Generator | None, now: Tensor) -> Tensor:
-    """A value of a field for each object."""
-    drawn = prediction.mode() if generator is None else prediction.sample(generator)
-    return drawn.reshape(now.shape).to(now.dtype)
 
 
 def _blank(values: Tensor, absent: Tensor) -> Tensor:

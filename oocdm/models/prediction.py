@@ -28,7 +28,7 @@ class NormalField:
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw values of the field; whole numbers are rounded, bounded ones clipped."""
         noise = torch.randn(self.mean.shape, generator=generator, dtype=self.mean.dtype)
-        return self._to_domain((self.sigma * noise.to(self.mean.device)).add_(self.mean))
+        return self.with_noise(noise.to(self.mean.device))
 
     def mode(self) -> Tensor:
         """The most likely value of the field."""
@@ -42,7 +42,7 @@ class NormalField:
 
     def with_noise(self, noise: Tensor) -> Tensor:
         """The value that the prediction becomes with some noise."""
-        return self._to_domain(self.mean + self.sigma * noise)
+        return self._to_domain((self.sigma * noise).add_(self.mean))
 
     def _to_domain(self, numbers: Tensor) -> Tensor:
         if isinstance(self.field, Boolean):
