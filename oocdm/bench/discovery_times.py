@@ -15,10 +15,11 @@ from oocdm.bench.machine import describe_machine
 from oocdm.bench.mouse import Tell
 from oocdm.bench.results import Result, recall
 from oocdm.data import Dataset, collect
-from oocdm.discovery.variable_tests import discover_variables_by_tests
+from oocdm.discovery.variable_tests import VariableTests
 from oocdm.envs import make
+from oocdm.errors import OocdmError
 from oocdm.graph import VariableEdges
-from oocdm.methods import Look, make_method
+from oocdm.methods import Look, make_method, method_class
 from oocdm.methods.cdl import Cdl
 from oocdm.methods.grader import Grader
 from oocdm.training import Trainer
@@ -28,7 +29,7 @@ METHODS = ("oocdm", "cdl", "cdl-a", "grader")
 BLOCKS = (2, 3, 5, 8, 12, 20)
 SAMPLES = 10_000
 GROWTH_SAMPLES = 2_000  # CDL-A with 20 blocks would take an hour with 10,000
-GRADER_SAMPLES = 500
+GRADER_GROWTH_SAMPLES = 500
 MOST_TESTS = 200  # of which the time of all is reckoned; they differ little
 SEED = 0
 
@@ -36,27 +37,44 @@ SEED = 0
 def run_discovery_growth(
     folder: str | Path | None = None,
     tell: Tell | None = None,
-    methods: Iterable[str] = METHODS,
+    methods: Sequence[str] = METHODS,
     blocks: Sequence[int] = BLOCKS,
 ) -> dict[str, Any]:
     """The time of one discovery by each method for more and more blocks."""
+    check_timed(methods)
     jobs = [(method, number) for number in blocks for method in methods]
     rows = []
     for done, (method, number) in enumerate(jobs):
         if tell is not None:
             tell(f"{method}, {number} blocks", done, len(jobs))
-        samples = GRADER_SAMPLES if method == "grader" else GROWTH_SAMPLES
-        measure = partial(discovery_time, method, number, samples)
+        samples = GRADER_GROWTH_SAMPLES if method == "grader" else GROWTH_SAMPLES
+        command = f"oocdm bench discovery --method {method} --blocks {number}"
+        measure = partial(discovery_time, method, number, samples, command)
         rows.append(recall(folder, f"discovery-{number}blocks-{method}", measure))
     return {"rows": rows}
 
 
-def discovery_time(method: str, num_blocks: int, samples: int = SAMPLES) -> Result:
+def check_timed(methods: Iterable[str]) -> None:
+    """Raise an `OocdmError` if one of the methods has no discovery whose time could be measured.
+
+    >>> check_timed(["oocdm", "grader"])
+    """
+    for method in methods:
+        method_class(method)
+        if method not in METHODS:
+            raise OocdmError(
+                f"Times of discovery: expected one of {', '.join(METHODS)}, got `{method}`. "
+                "Leave it out: only those have a phase of discovery that can be timed."
+            )
+
+
+def discovery_time(method: str, num_blocks: int, samples: int, command: str) -> Result:
     """Seconds of one discovery on so many transitions, with an untrained network.
 
     The paper's rule for `oocdm`: each edge left out of the full graph. Training changes what is
-    found, not the work that is done.
+    found, not the work that is done. `command` is what the user ran.
     """
+    check_timed([method])
     data = collect(make("block", num_blocks=num_blocks, variant="released"), samples, seed=SEED)
     measure = _time_tests if method == "grader" else _time_model
     return {
@@ -65,7 +83,7 @@ def discovery_time(method: str, num_blocks: int, samples: int = SAMPLES) -> Resu
         "variables": 4 * num_blocks + 4,
         "samples": samples,
         **measure(method, data),
-        "command": "oocdm bench discovery",
+        "command": command,
         **describe_machine(),
     }
 
@@ -88,6 +106,6 @@ def _time_tests(method: str, data: Dataset) -> dict[str, Any]:
     free = np.zeros(len(edges), dtype=bool)
     free[rng.permutation(len(edges))[:MOST_TESTS]] = True
     started = time.perf_counter()
-    discover_variables_by_tests(data, edges, free, chosen.alpha, max_samples=len(data), seed=SEED)
+    VariableTests(data, edges, chosen.alpha, len(data), SEED).discover(free)
     seconds = time.perf_counter() - started
     return {"seconds": seconds * len(edges) / int(free.sum()), "tests": int(free.sum())}

@@ -15,6 +15,7 @@ from oocdm.cli.training import (
     follow,
     is_finished,
     read_graph,
+    read_option,
     show_result,
 )
 from oocdm.report.progress import ProgressBar
@@ -49,6 +50,10 @@ def train(
     minutes: Annotated[
         float | None, typer.Option(min=0, help="End training after so long.")
     ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="Of the method, such as max_samples=500; may be repeated."),
+    ] = None,
     threads: Threads = 1,
     iterations: Steps = None,
     steps_per_iteration: Steps = None,
@@ -63,10 +68,12 @@ def train(
         "steps_per_iteration": steps_per_iteration,
         "polish_steps": polish_steps,
     }
-    options = {"threshold": threshold, "hide_variables": hide_variables}
+    own = {"threshold": threshold, "hide_variables": hide_variables}
+    options = {name: value for name, value in own.items() if value is not None}
+    options |= dict(read_option(text) for text in option or [])
     chosen = choose_method(method, preset, options, schedule)
     dataset = oocdm.load_dataset(data)
-    known = None if graph is None else read_graph(graph, dataset.schema)
+    known = None if graph is None else read_graph(graph, dataset)
     beliefs = oocdm.Priors.of(dataset.schema, priors).with_rows(prior or [])
     result = follow(
         lambda callback: oocdm.fit(

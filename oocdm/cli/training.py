@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+import yaml
 
 import oocdm
 from oocdm.cli.output import INTERRUPTED, Output
 from oocdm.errors import GraphError, ModelError
-from oocdm.graph import graph_from_json
+from oocdm.graph import VariableEdges, graph_from_json
 from oocdm.report.progress import ProgressBar
 from oocdm.report.tensorboard import ScalarLog
 
 if TYPE_CHECKING:
+    from oocdm.data import Dataset
     from oocdm.graph import ClassGraph, Graph
     from oocdm.methods import AbstractMethod
-    from oocdm.schema import Schema
     from oocdm.training import Callback, FitResult, Progress
 
 PICTURE = "graph.png"
+_OF_VARIABLE = re.compile(r"\s*\w+\[\d+\]\.")  # a row such as `Ball[0].x <- Ball[1].x`
 CURVES = "tensorboard"
 
 
@@ -44,25 +47,41 @@ def is_finished(run: Path) -> bool:
 def choose_method(
     name: str, preset: str, options: Mapping[str, Any], schedule: Mapping[str, int | None]
 ) -> AbstractMethod:
-    """A method by name; what is None stays as the preset has it."""
+    """A method by name; what is None in the schedule stays as the preset has it."""
     from oocdm.methods import make_method
 
-    chosen: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
     changes: dict[str, Any] = {k: v for k, v in schedule.items() if v is not None}
-    start = make_method(name, preset).schedule
-    return make_method(name, preset, schedule=dataclasses.replace(start, **changes), **chosen)
+    changed = dataclasses.replace(make_method(name, preset).schedule, **changes)
+    return make_method(name, preset, **{"schedule": changed, **options})
 
 
-def read_graph(path: Path, schema: Schema) -> Graph:
+def read_option(text: str) -> tuple[str, Any]:
+    """An option of a method, such as `alpha=0.05`: its name and its value."""
+    name, sign, value = text.partition("=")
+    try:
+        found = yaml.safe_load(value)
+    except yaml.YAMLError:
+        found = value
+    if not (name and sign and value):
+        raise ModelError(f"--option: expected the form `name=value`, got `{text}`.")
+    return name, found
+
+
+def read_graph(path: Path, data: Dataset) -> Graph:
     """A graph file: rows as a graph prints, or JSON such as a run's `graph.json`."""
+    schema = data.schema
     try:
         text = path.read_text()
-        data = json.loads(text) if path.suffix == ".json" else None
+        found = json.loads(text) if path.suffix == ".json" else None
     except (OSError, ValueError) as error:
         raise GraphError(f"`{path}` cannot be read as a graph: {error}") from None
-    if data is None:
-        return oocdm.ClassGraph.parse(schema, [row for row in text.splitlines() if row.strip()])
-    return graph_from_json(schema, data if isinstance(data, dict) else {})
+    if found is not None:
+        return graph_from_json(schema, found if isinstance(found, dict) else {})
+    rows = [row for row in text.splitlines() if row.strip()]
+    if rows and _OF_VARIABLE.match(rows[0]):
+        full = VariableEdges(schema, data.max_counts).full
+        return oocdm.VariableGraph.parse(full.inputs, full.outputs, rows)
+    return oocdm.ClassGraph.parse(schema, rows)
 
 
 def follow(

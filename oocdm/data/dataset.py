@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -141,10 +141,13 @@ class Dataset(Log):
         num = int(np.clip(round(fraction * len(candidates)), 1, len(candidates) - 1))
         chosen = np.random.default_rng(seed).permutation(candidates)[:num]
         rest = np.setdiff1d(self.episode_ids, chosen)
-        return self.select_episodes(rest), self.select_episodes(chosen)
+        return self._episodes(rest), self._episodes(chosen)
 
     def select_episodes(self, ids: Iterable[int] | np.ndarray) -> Dataset:
-        """The dataset of some episodes, in the order in which they are here."""
+        """The dataset of some episodes, in the order in which they are here.
+
+        Places at the end that none of their objects needs are dropped.
+        """
         chosen = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids))
         unknown = np.setdiff1d(chosen, self.episode_ids)
         if len(unknown) or not len(chosen):
@@ -154,7 +157,25 @@ class Dataset(Log):
                 f"{self.num_episodes} from {self.episode_ids[0]} to {self.episode_ids[-1]}; "
                 f"got {got}."
             )
-        return self._take(np.flatnonzero(np.isin(self.episode, chosen)))
+        return self._episodes(chosen)._without_empty_places()
+
+    def _episodes(self, ids: np.ndarray) -> Dataset:
+        return self._take(np.flatnonzero(np.isin(self.episode, ids)))
+
+    def _without_empty_places(self) -> Dataset:
+        used = {
+            c: int(np.flatnonzero(present.any(0)).max(initial=-1)) + 1
+            for c, present in self.present.items()
+        }
+        return replace(
+            self,
+            values={c: {f: v[:, : used[c]] for f, v in x.items()} for c, x in self.values.items()},
+            present={c: present[:, : used[c]] for c, present in self.present.items()},
+            observed={
+                c: {f: v[:, : used[c]] for f, v in x.items()} for c, x in self.observed.items()
+            },
+            object_ids={c: ids[:, : used[c]] for c, ids in self.object_ids.items()},
+        )
 
     def head(self, n: int) -> Dataset:
         """The first `n` transitions, or all if there are fewer; a cut episode is truncated."""

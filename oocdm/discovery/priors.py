@@ -124,6 +124,11 @@ class Priors:
                 raise GraphError(f"Priors: `{rule.text}` is {rule.kind}, but is under `{key}`.")
         return priors
 
+    @property
+    def is_soft(self) -> bool:
+        """Whether edges are believed with some probability, neither required nor forbidden."""
+        return not np.isnan(self.probability).all()
+
     def over(self, edges: AbstractEdgeSpace) -> Priors:
         """The same knowledge about the edges of a space, such as those between variables."""
         spread = copy.copy(self)

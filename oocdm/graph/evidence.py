@@ -10,7 +10,7 @@ import numpy as np
 
 from oocdm.errors import GraphError
 from oocdm.graph.classes import class_edges_between
-from oocdm.graph.spaces import AbstractEdgeSpace, Graph
+from oocdm.graph.spaces import AbstractEdgeSpace, ClassEdges, Graph
 
 # yes and no were decided by the data; undecided edges are not in the graph but open; untestable
 # ones cannot occur in the data; required and forbidden ones were given by the user.
@@ -81,7 +81,7 @@ class Evidence:
         """
         is_true = self.edges.mask(true)
         weight = np.ones(len(self.score))
-        if counts is not None:
+        if counts is not None and isinstance(self.edges, ClassEdges):
             between = class_edges_between(self.edges.schema, counts)
             weight = np.bincount(between.ravel(), minlength=len(weight)).astype(float)
         chosen = ~np.isnan(self.score) & (weight > 0)

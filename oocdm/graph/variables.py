@@ -192,7 +192,10 @@ class VariableGraph:
     def check_same_variables(self, other: VariableGraph, what: str) -> None:
         """Raise a `GraphError` unless another graph is over the same variables."""
         if (self.inputs, self.outputs) != (other.inputs, other.outputs):
-            raise GraphError(f"{what} variable graphs over different variables.")
+            ours, theirs = ({*graph.inputs, *graph.outputs} for graph in (self, other))
+            single = sorted(ours ^ theirs)
+            how = f"only one has `{single[0]}`" if single else "they order or use them otherwise"
+            raise GraphError(f"{what} variable graphs over different variables: {how}.")
 
     def compare(self, true: VariableGraph) -> GraphComparison:
         """Compare with the true graph over the same variables."""

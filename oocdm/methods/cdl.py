@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -12,11 +11,14 @@ from torch import Tensor
 
 from oocdm.discovery import Discovery, Rule
 from oocdm.discovery.leave_out import discover_by_leaving_out
+from oocdm.methods.checks import check_at_least
 from oocdm.methods.method import Look, Standing, Term
-from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
+from oocdm.methods.variable_method import AbstractVariableMethod, WidthByObjects
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
 
 ENCODER_WIDTH, PREDICTOR_WIDTH = 64, 32
+ENCODING = WidthByObjects(32, 16, 64, 256)
+MAX_SCORED = 5000
 
 
 class CdlModel(AbstractVariableModel):
@@ -54,17 +56,25 @@ class Cdl(AbstractVariableMethod):
 
     threshold: float | None = 0.1
     encoding: int | None = None  # channels of a variable; by default they grow with the objects
-    max_scored: int = 5000  # transitions used by one discovery, at most
+    max_scored: int | None = MAX_SCORED  # transitions used by one discovery, at most
+
+    def __post_init__(self) -> None:
+        check_at_least(self, 1, "encoding", "max_scored")
+
+    @classmethod
+    def preset(cls, name: str, **options: Any) -> Self:
+        limit = None if name == "paper" else MAX_SCORED
+        return super().preset(name, **{"max_scored": limit, **options})
+
+    @property
+    def weighs_beliefs(self) -> bool:
+        return self.threshold is None
 
     def with_threshold(self, threshold: float) -> Self:
         return replace(self, threshold=threshold)
 
-    def width(self, counts: Mapping[str, int]) -> int:
-        """Channels of a variable's encoding."""
-        return self.encoding or width_by_objects(counts, 32, 16, 64, 256)
-
     def network(self, setting: Setting) -> AbstractVariableModel:
-        return CdlModel(setting, self.width(setting.counts))
+        return CdlModel(setting, ENCODING(setting.counts, self.encoding))
 
     def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
         full = now.estimate | now.free

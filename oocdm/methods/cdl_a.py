@@ -8,12 +8,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from oocdm.methods.cdl import Cdl, CdlModel
-from oocdm.methods.variable_method import width_by_objects
+from oocdm.methods.cdl import ENCODING, Cdl, CdlModel
+from oocdm.methods.checks import check_at_least, check_even
+from oocdm.methods.variable_method import WidthByObjects
 from oocdm.models.parameters import xavier
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting
 
 HEADS = 2
+KEYS = WidthByObjects(64, 16, 32, 256)
 HIDDEN = -1e30  # finite: an output without parents has gradients too
 
 
@@ -55,6 +57,11 @@ class CdlA(Cdl):
 
     keys: int | None = None  # width of keys; by default it grows with the objects
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_at_least(self, 1, "keys")
+        check_even(self, "encoding", "keys")
+
     def network(self, setting: Setting) -> AbstractVariableModel:
-        keys = self.keys or width_by_objects(setting.counts, 64, 16, 32, 256)
-        return CdlAttentionModel(setting, self.width(setting.counts), keys)
+        encoding = ENCODING(setting.counts, self.encoding)
+        return CdlAttentionModel(setting, encoding, KEYS(setting.counts, self.keys))

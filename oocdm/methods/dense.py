@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
+from oocdm.discovery import Priors
 from oocdm.errors import GraphError, ModelError
 from oocdm.graph import AbstractEdgeSpace
 from oocdm.methods.variable_method import AbstractVariableMethod
@@ -43,3 +44,11 @@ class AbstractDenseMethod(AbstractVariableMethod):
                 "Leave the graph out, or choose a method that uses one."
             )
         return np.ones_like(testable), np.zeros_like(testable)
+
+    def check_priors(self, priors: Priors) -> None:
+        super().check_priors(priors)
+        if priors.forbidden.any():
+            raise GraphError(
+                f"Method `{self.name}` reads all variables, but the priors forbid some edges. "
+                "Leave them out, or choose a method that keeps to a graph."
+            )

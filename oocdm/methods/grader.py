@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, Settling
-from oocdm.discovery.variable_tests import discover_variables_by_tests
+from oocdm.discovery import Discovery
+from oocdm.discovery.variable_tests import LEAST_SAMPLES, VariableTests
 from oocdm.errors import ModelError
-from oocdm.graph import AbstractEdgeSpace, VariableEdges
-from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
+from oocdm.graph import VariableEdges
+from oocdm.methods.cdl import ENCODING
+from oocdm.methods.checks import check_at_least
+from oocdm.methods.method import FirstLook
+from oocdm.methods.variable_method import AbstractVariableMethod
 from oocdm.models.variable_model import (
     AbstractVariableModel,
     Encoded,
@@ -26,7 +26,6 @@ from oocdm.models.variable_model import (
 )
 
 ENCODER_WIDTH, STATE_WIDTH = 64, 64
-LEAST_SAMPLES = 20  # a tenth of them is held out by each test
 
 
 class GraderModel(AbstractVariableModel):
@@ -78,41 +77,39 @@ class Grader(AbstractVariableMethod):
 
     alpha: float = 0.1  # edges are those with a p-value below
     max_samples: int = 1000  # transitions that a test sees; the time grows faster than they do
-    workers: int | None = None  # tests that run side by side; all cores by default
+    workers: int | None = None  # tests that run side by side; by default as many as threads
     encoding: int | None = None  # channels of a variable; by default they grow with the objects
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
-            raise ModelError(f"alpha: expected a number between 0 and 1, got {self.alpha!r}.")
-        if self.max_samples < LEAST_SAMPLES:
             raise ModelError(
-                f"max_samples: expected at least {LEAST_SAMPLES}, got {self.max_samples!r}."
+                f"Method `grader`: `alpha`: expected a number between 0 and 1, got {self.alpha!r}."
             )
+        check_at_least(self, LEAST_SAMPLES, "max_samples")
+        check_at_least(self, 1, "workers", "encoding")
+
+    @property
+    def weighs_beliefs(self) -> bool:
+        return True
 
     def network(self, setting: Setting) -> AbstractVariableModel:
-        encoding = self.encoding or width_by_objects(setting.counts, 32, 16, 64, 256)
-        return GraderModel(setting, encoding)
+        return GraderModel(setting, ENCODING(setting.counts, self.encoding))
 
-    def discover_first(
-        self,
-        data: Dataset,
-        edges: AbstractEdgeSpace,
-        free: np.ndarray,
-        seed: int,
-        settling: Settling | None = None,
-    ) -> Discovery | None:
+    def discover_first(self, look: FirstLook) -> Discovery | None:
+        """Tests of all edges; if time is limited, on as many transitions as it allows."""
+        edges = look.edges
         assert isinstance(edges, VariableEdges)  # as built
-        if not free.any():
+        if not look.free.any():
             return None
-        workers = self.workers or os.cpu_count() or 1
-        evidence = discover_variables_by_tests(
-            data,
+        tests = VariableTests(
+            look.data,
             edges,
-            free,
             self.alpha,
             max_samples=self.max_samples,
-            seed=seed,
-            workers=workers,
-            settling=settling,
+            seed=look.seed,
+            workers=self.workers or torch.get_num_threads(),
         )
+        if look.max_seconds is not None:
+            tests = tests.within(look.max_seconds, look.free)
+        evidence = tests.discover(look.free, look.weights, look.settling)
         return Discovery(edges.mask(evidence.graph), evidence)

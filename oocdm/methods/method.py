@@ -11,8 +11,8 @@ import numpy as np
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, Settling
-from oocdm.errors import ModelError
+from oocdm.discovery import Discovery, Priors, Settling
+from oocdm.errors import GraphError, ModelError
 from oocdm.graph import AbstractEdgeSpace
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
@@ -80,6 +80,19 @@ class Look:
 
 
 @dataclass(frozen=True)
+class FirstLook:
+    """What a discovery looks at that needs no model."""
+
+    data: Dataset
+    edges: AbstractEdgeSpace
+    free: np.ndarray  # edges that are asked about
+    seed: int
+    weights: np.ndarray | None = None  # how readily edges are believed beforehand, 1 on average
+    settling: Settling | None = None  # told how many edges are settled
+    max_seconds: float | None = None  # that it may take, if time is limited
+
+
+@dataclass(frozen=True)
 class AbstractMethod(ABC):
     """A method that `fit` can train: a frozen dataclass whose fields are its options."""
 
@@ -99,6 +112,21 @@ class AbstractMethod(ABC):
     def check_data(self, data: Dataset) -> None:  # noqa: B027, nothing to refuse by default
         """Raise a `DataError` if the method cannot learn from such data."""
 
+    @property
+    def weighs_beliefs(self) -> bool:
+        """Whether it makes a difference to its discovery how probable an edge is beforehand."""
+        return False
+
+    def check_priors(self, priors: Priors) -> None:
+        """Raise a `GraphError` if the method cannot use what is known beforehand."""
+        if priors.is_soft and not self.weighs_beliefs:
+            raise GraphError(
+                f"Method `{self.name}` cannot use soft priors, such as `?0.2`, as it is set: it "
+                "compares edges with a fixed price or threshold, or does not discover. Leave "
+                "those rows out, or choose a method that tests edges, such as `oocdm` without "
+                "a threshold."
+            )
+
     @abstractmethod
     def start(
         self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray
@@ -108,17 +136,10 @@ class AbstractMethod(ABC):
         `known` are the edges that a user gave, if any; `testable` those that can occur.
         """
 
-    def discover_first(
-        self,
-        data: Dataset,
-        edges: AbstractEdgeSpace,
-        free: np.ndarray,
-        seed: int,
-        settling: Settling | None = None,
-    ) -> Discovery | None:
+    def discover_first(self, look: FirstLook) -> Discovery | None:
         """A structure from the data alone, before any training; None if the method needs a model.
 
-        `free` says of each edge whether it is asked about; `settling` is told how many are settled.
+        What it says of edges that are not free does not count.
         """
         return None
 
@@ -126,8 +147,8 @@ class AbstractMethod(ABC):
     def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
         """What one batch is scored under; rows of structures divide the batch evenly."""
 
-    def penalty(self, model: AbstractWorldModel) -> Tensor | None:
-        """What is added to the loss of every batch, if anything."""
+    def penalty(self, now: Standing) -> Tensor | None:
+        """What is added to the loss while learning, if anything."""
         return None
 
     def discover(self, look: Look) -> Discovery | None:

@@ -8,9 +8,12 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional
 
+from oocdm.methods.checks import check_at_least
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
-from oocdm.methods.variable_method import width_by_objects
+from oocdm.methods.variable_method import WidthByObjects
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, Stack
+
+WIDTH = WidthByObjects(64, 16, 64, 256)
 
 
 class MlpModel(AbstractDenseModel):
@@ -46,6 +49,8 @@ class Mlp(AbstractDenseMethod):
 
     width: int | None = None  # of each layer; by default it grows with the objects
 
+    def __post_init__(self) -> None:
+        check_at_least(self, 1, "width")
+
     def network(self, setting: Setting) -> AbstractVariableModel:
-        width = self.width or width_by_objects(setting.counts, 64, 16, 64, 256)
-        return MlpModel(setting, width)
+        return MlpModel(setting, WIDTH(setting.counts, self.width))

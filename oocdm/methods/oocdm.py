@@ -79,6 +79,10 @@ class Oocdm(AbstractClassMethod):
         """Whether the objective and the discovery rule are the paper's."""
         return self.preset_name == "paper"
 
+    @property
+    def weighs_beliefs(self) -> bool:
+        return self.threshold is None
+
     def with_threshold(self, threshold: float) -> Self:
         return replace(self, threshold=threshold)
 

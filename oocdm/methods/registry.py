@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from oocdm.errors import ModelError, suggest
 from oocdm.methods.cdl import Cdl
@@ -60,10 +63,11 @@ def method_class(name: str) -> type[AbstractMethod]:
         raise ModelError(
             f"Method `{name}` of {origin}: expected a subclass of AbstractMethod, got {found!r}."
         )
-    if found.name != name:
+    own = getattr(found, "name", None)
+    if own != name:
         raise ModelError(
             f"Method `{name}` of {origin}: expected its entry point to have the method's own "
-            f"name, got `{name}` for `{found.name}`."
+            f"name, got `{name}` for `{own}`."
         )
     return found
 
@@ -79,6 +83,12 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     for option in options:
         if option not in known:
             raise ModelError(f"Method `{name}` has no option `{option}`. {suggest(option, known)}")
+    hints = get_type_hints(chosen)
+    for option, value in options.items():
+        if not _is_of(value, hints[option]):
+            raise ModelError(
+                f"Method `{name}`: `{option}`: expected {_type_name(hints[option])}, got {value!r}."
+            )
     return chosen.preset(preset, **options)
 
 
@@ -98,6 +108,25 @@ def method_from_json(data: dict[str, Any]) -> AbstractMethod:
         raise ModelError(
             f"Method `{name}`: settings that this version cannot read ({error})."
         ) from None
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type such as `int | None`; types with parts of their own pass."""
+    allowed = _alternatives(hint)
+    if isinstance(value, bool):
+        return bool in allowed
+    # Whole numbers are numbers, and those of NumPy are as good as Python's.
+    kinds = {float: (float, int, np.floating, np.integer), int: (int, np.integer)}
+    return any(not isinstance(t, type) or isinstance(value, kinds.get(t, t)) for t in allowed)
+
+
+def _type_name(hint: Any) -> str:
+    words = {int: "a whole number", float: "a number", bool: "true or false", NoneType: "None"}
+    return " or ".join(words.get(t, f"a {getattr(t, '__name__', t)}") for t in _alternatives(hint))
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
 def _added() -> dict[str, EntryPoint]:

@@ -11,16 +11,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oocdm.discovery import Discovery
+from oocdm.errors import ModelError
 from oocdm.graph import Evidence
+from oocdm.methods.checks import check_at_least
 from oocdm.methods.method import Look, Standing, Term
-from oocdm.methods.variable_method import AbstractVariableMethod, width_by_objects
+from oocdm.methods.variable_method import AbstractVariableMethod, WidthByObjects
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
 from oocdm.models.world_model import AbstractWorldModel
 
 ENCODER_WIDTH, ENCODING, PREDICTOR_WIDTH = 32, 4, 32
-FIRST_LOGIT = (
-    1.0  # edges are rather there at first, so that they are learned before they are judged
-)
+WIDTH = WidthByObjects(24, 4, 32, 64)
+# Edges are rather there at first, so that they are learned before they are judged.
+FIRST_LOGIT = 1.0
 LOGIT_SPEED = 10.0  # logits have further to go than weights
 TEMPERATURES = (1.0, 0.1)  # of relaxed edges, at the begin and at the end of learning
 
@@ -42,6 +44,12 @@ class TicsaModel(AbstractVariableModel):
     def logits(self) -> Tensor:
         """The log-odds of every edge."""
         return LOGIT_SPEED * self.slow_logits
+
+    @property
+    def is_judged(self) -> np.ndarray:
+        """Which edges training has asked about: their logits have left the start."""
+        logits = self.slow_logits.detach()
+        return (logits != torch.full_like(logits, FIRST_LOGIT / LOGIT_SPEED)).cpu().numpy()
 
     def encode(self, variables: Tensor) -> Encoded:
         return (self.encoder(variables),)
@@ -66,9 +74,15 @@ class Ticsa(AbstractVariableMethod):
     sparsity: float = 1.0  # price of all edges together, a mean over the inputs of an output
     width: int | None = None  # of the first layer; by default it grows with the objects
 
+    def __post_init__(self) -> None:
+        check_at_least(self, 1, "width")
+        if not self.sparsity >= 0:
+            raise ModelError(
+                f"Method `ticsa`: `sparsity`: expected a number from 0 on, got {self.sparsity!r}."
+            )
+
     def network(self, setting: Setting) -> AbstractVariableModel:
-        width = self.width or width_by_objects(setting.counts, 24, 4, 32, 64)
-        return TicsaModel(setting, width)
+        return TicsaModel(setting, WIDTH(setting.counts, self.width))
 
     def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
         model = _network(now.model)
@@ -81,16 +95,25 @@ class Ticsa(AbstractVariableMethod):
         fixed = _like(now.estimate, model)
         return [Term(1.0, torch.where(_like(now.free, model) > 0, relaxed, fixed))]
 
-    def penalty(self, model: AbstractWorldModel) -> Tensor | None:
-        network = _network(model)
-        return self.sparsity * network.logits.sigmoid().sum() / network.num_inputs
+    def penalty(self, now: Standing) -> Tensor | None:
+        """The price of edges, of those that may be left out."""
+        if not now.free.any():
+            return None
+        network = _network(now.model)
+        probability = network.logits.sigmoid() * _like(now.free, network)
+        return self.sparsity * probability.sum() / network.num_inputs
 
     def discover(self, look: Look) -> Discovery | None:
-        """Edges that are more probable than not; there is nothing to test."""
-        free = look.free
-        if not free.any():
+        """Edges that are more probable than not: they were learned, and data are not asked."""
+        if not look.free.any():
             return None
         network = _network(look.model)
+        free = look.free & network.is_judged
+        if not free.any():
+            raise ModelError(
+                "Method `ticsa` learns edges while it trains, and this run was given its graph: "
+                "it has nothing to say about edges. Fit without the graph."
+            )
         probability = network.logits.sigmoid().detach().cpu().double().numpy()
         found = probability > 0.5
         evidence = replace(

@@ -86,11 +86,22 @@ class AbstractVariableMethod(AbstractMethod):
         return [Term(1.0, now.estimate[None])]
 
 
-def width_by_objects(counts: Mapping[str, int], first: int, each: int, low: int, high: int) -> int:
+@dataclass(frozen=True)
+class WidthByObjects:
     """A layer's width that grows with the number of objects beside one: the paper's rule.
 
-    >>> width_by_objects({"Block": 5, "Total": 1}, 32, 16, 64, 256)
+    >>> WidthByObjects(32, 16, 64, 256)({"Block": 5, "Total": 1})
     112
     """
-    others = max(sum(counts.values()) - 1, 0)
-    return min(max(first + each * others, low), high)
+
+    first: int
+    each: int
+    low: int
+    high: int
+
+    def __call__(self, counts: Mapping[str, int], chosen: int | None = None) -> int:
+        """The width for some objects, unless one was chosen."""
+        if chosen is not None:
+            return chosen
+        others = max(sum(counts.values()) - 1, 0)
+        return min(max(self.first + self.each * others, self.low), self.high)

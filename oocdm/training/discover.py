@@ -15,7 +15,7 @@ from oocdm.discovery import (
 )
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph, EdgeIndex, Evidence
-from oocdm.methods import AbstractMethod, Look, Oocdm
+from oocdm.methods import AbstractMethod, FirstLook, Look, Oocdm
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
 from oocdm.training.fit import FitResult
@@ -51,7 +51,7 @@ def discover(
     # Discovery may stop early: the transitions that it sees first must be any of them.
     rows = np.random.default_rng(result.seed).permutation(len(data))
     prepared = Prepared.of(result.learned, data, rows)
-    found = method.discover_first(data, edges, free, result.seed, progress)
+    found = method.discover_first(FirstLook(data, edges, free, result.seed, settling=progress))
     if found is None:
         found = method.discover(Look(result.learned, prepared, estimate, free, settling=progress))
     if found is None:

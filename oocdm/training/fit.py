@@ -119,6 +119,7 @@ def fit(
     extra = {
         "known_graph": None if graph is None else graph.to_json(),
         "priors": known.to_json(),
+        "max_seconds": max_seconds,
         **(config or {}),
     }
     if folder is not None:
@@ -154,7 +155,7 @@ def resume(
     if (path / CHECKPOINT).is_file():
         read_checkpoint(path, trainer)
     extra = {k: v for k, v in config.items() if k not in ("method", "seed")}
-    return _finish(trainer, path, callback, None, extra)
+    return _finish(trainer, path, callback, config.get("max_seconds"), extra)
 
 
 def load(folder: str | Path) -> FitResult:

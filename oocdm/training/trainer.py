@@ -17,7 +17,7 @@ from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery, Priors
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import EdgeIndex, Evidence, Graph
-from oocdm.methods.method import AbstractMethod, Look, Standing, Term
+from oocdm.methods.method import AbstractMethod, FirstLook, Look, Standing, Term
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.features import Featuriser, Inputs
 from oocdm.models.prepared import Prepared, mean_scores
@@ -27,6 +27,7 @@ from oocdm.training.optimiser import make_optimiser
 logger = logging.getLogger(__name__)
 
 CONTESTED = (0.005, 0.6)  # nats, of either sign, that may be an artefact of training
+FIRST_LOOK_SHARE = 0.5  # of limited time that discovery before any training may take
 POLISH_ROUND = 500  # steps of polishing between checkpoints
 LONGEST_POLISH = 10.0  # learning rates that a weight may move in one step of polishing
 WARM_UP = 100  # steps until a new optimiser knows enough of the gradients for full steps
@@ -77,7 +78,8 @@ class Clock:
         if self.max_seconds is None or phase == self._phase:
             return
         self._phase, self._begin = phase, self._elapsed()
-        self._end = self.max_seconds * (learning_share if phase == "learn" else 1.0)
+        left = max(self.max_seconds - self._begin, 0.0)
+        self._end = self._begin + left * (learning_share if phase == "learn" else 1.0)
 
     @property
     def share(self) -> float:
@@ -129,6 +131,7 @@ class Trainer:
         known_mask = None if known is None else edges.mask(known)
         start, self.free = method.start(edges, known_mask, self.testable)
         known_edges = Priors.none(data.schema) if priors is None else priors
+        method.check_priors(known_edges)
         self.priors = known_edges.over(edges)
         start[: len(edges)] = self.priors.apply(start[: len(edges)])
         self.free[: len(edges)] &= ~(self.priors.required | self.priors.forbidden)
@@ -216,9 +219,14 @@ class Trainer:
                 callback(Progress("discover", done, total, {}))
 
         edges, free = self.model.edges, self.free[: len(self.model.edges)]
-        found = self.method.discover_first(self.logged, edges, free, self.seed, settling)
+        limit = None if clock.max_seconds is None else FIRST_LOOK_SHARE * clock.max_seconds
+        weights = self.priors.weights(free)
+        look = FirstLook(self.logged, edges, free, self.seed, weights, settling, limit)
+        found = self.method.discover_first(look)
         if found is not None:
-            self._take(found)
+            structure = self.structure
+            structure[: len(edges)] = np.where(free, found.structure[: len(edges)], self._edges)
+            self._take(replace(found, structure=structure))
             self._record("discover", int(free.sum()), [])
         self.position.phase = "learn"
 
@@ -233,8 +241,9 @@ class Trainer:
         for i in range(s.steps_per_iteration):
             share = max((done + i) / total, clock.share)
             rate = s.learning_rate + (s.final_learning_rate - s.learning_rate) * share
-            terms = self.method.objective(replace(now, share=share), self.rng)
-            losses.append(self._step(terms, rate, blur))
+            at = replace(now, share=share)
+            terms = self.method.objective(at, self.rng)
+            losses.append(self._step(terms, rate, blur, self.method.penalty(at)))
             _report(callback, "learn", done + i + 1, total, losses[-1])
             if clock.share >= 1:
                 break
@@ -315,7 +324,11 @@ class Trainer:
     # ---------------------------------------------------------------- one step
 
     def _step(
-        self, terms: list[Term], learning_rate: float, blur: dict[str, Tensor] | None
+        self,
+        terms: list[Term],
+        learning_rate: float,
+        blur: dict[str, Tensor] | None,
+        penalty: Tensor | None = None,
     ) -> float:
         is_polish = self.position.phase == "polish"
         size = self.schedule.polish_batch_size if is_polish else self.schedule.batch_size
@@ -335,7 +348,6 @@ class Trainer:
         for term, predictions in zip(terms, each, strict=True):
             scores = predictions.log_prob(batch.targets, blur)
             loss = loss - term.weight * mean_scores(scores, batch.targets).sum()
-        penalty = self.method.penalty(self.model)
         if penalty is not None:
             loss = loss + penalty
         self.model.zero_grad(set_to_none=True)

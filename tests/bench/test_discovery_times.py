@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from oocdm.bench import discovery_times
 from oocdm.bench.discovery_times import METHODS, discovery_time, run_discovery_growth
 from oocdm.bench.figures import paper_figures
 from oocdm.bench.paper import run_times
+from oocdm.discovery.variable_tests import VariableTests
+from oocdm.errors import OocdmError
 from oocdm.report.comparison import comparison_rows
 
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few samples, and few tests of them."""
-    for name, number in (("GROWTH_SAMPLES", 60), ("GRADER_SAMPLES", 60), ("MOST_TESTS", 4)):
+    few = {"GROWTH_SAMPLES": 60, "GRADER_GROWTH_SAMPLES": 60, "MOST_TESTS": 4}
+    for name, number in few.items():
         monkeypatch.setattr(discovery_times, name, number)
 
 
@@ -28,27 +33,40 @@ def test_growth_of_every_method(tmp_path: Path) -> None:
     assert all(row["seconds"] > 0 and row["samples"] == 60 for row in rows)
     assert [row["variables"] for row in rows] == [8] * 4 + [12] * 4
     assert len(told) == 8
+    assert rows[1]["command"] == "oocdm bench discovery --method cdl --blocks 1"
     assert run_discovery_growth(tmp_path, blocks=[1, 2]) == found  # nothing is measured again
 
 
 def test_the_time_of_all_tests_is_reckoned_from_some(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
-    def count(data: object, edges: object, free: object, *_: object, **__: object) -> None:
-        asked.append(int(free.sum()))  # type: ignore[attr-defined]
+    def count(tests: VariableTests, free: np.ndarray) -> None:
+        asked.append(int(free.sum()))
 
     clock = iter([10.0, 12.0])
-    monkeypatch.setattr(discovery_times, "discover_variables_by_tests", count)
+    monkeypatch.setattr(VariableTests, "discover", count)
     monkeypatch.setattr(discovery_times.time, "perf_counter", lambda: next(clock))
-    row = discovery_time("grader", 2, 60)
+    row = discovery_time("grader", 2, 60, "oocdm")
     assert asked == [4] and row["tests"] == 4
     assert row["seconds"] == pytest.approx(2.0 * 120 / 4)  # 12 inputs by 10 outputs
 
 
-def test_the_table_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oocdm.bench.paper.SAMPLES", 60)
-    answer = run_times(["block2"], ["cdl", "mlp"])
-    assert [cell["method"] for cell in answer["cells"]] == ["cdl"]  # the other has no discovery
+    answer = run_times(["block2"], ["cdl"], tmp_path)
     header, rows = comparison_rows("time", answer["cells"], paper_figures())
     assert header == ["environment", "cdl"]
     assert rows[0][0] == "block2" and rows[0][1].endswith("(1.4)")
+    stored = json.loads((tmp_path / "time-block2-cdl.json").read_text())
+    assert stored["command"] == "oocdm bench paper --table time --env block2 --method cdl"
+
+
+@pytest.mark.parametrize("method", ["mlp", "ticsa"])
+def test_methods_without_a_discovery_of_their_own_are_refused(method: str) -> None:
+    message = f"Times of discovery: expected one of oocdm, cdl, cdl-a, grader, got `{method}`."
+    with pytest.raises(OocdmError, match=message):
+        discovery_time(method, 2, 60, "oocdm")
+    with pytest.raises(OocdmError, match=message):
+        run_discovery_growth(methods=["cdl", method], blocks=[1])
+    with pytest.raises(OocdmError, match=message):
+        run_times(["block2"], ["cdl", method])

@@ -109,6 +109,16 @@ TRAIN: dict[str, tuple[list[str], str]] = {
         ["--method", "oofull", "--threshold", "1"],
         "Method `oofull` has no option `threshold`.",
     ),
+    "option": (
+        ["--method", "grader", "--option", "max_sample=9"],
+        "Method `grader` has no option `max_sample`. Did you mean `max_samples`?",
+    ),
+    "value": (
+        ["--method", "grader", "--option", "workers=many"],
+        "Method `grader`: `workers`: expected a whole number or None, got 'many'.",
+    ),
+    "form": (["--option", "threshold"], "--option: expected the form `name=value`, got `thre"),
+    "part": (["--option", "schedule=3"], "`schedule`: expected a Schedule, got 3."),
     "graph": (["--graph", "nowhere.txt"], "`nowhere.txt` cannot be read as a graph"),
 }
 
@@ -124,6 +134,10 @@ def test_bad_option_of_train(
 GRAPHS = {
     "field": ("graph.txt", "Block.s2 <- self.S1", "Unknown field `Block.S1`. Did you mean `s1`?"),
     "class": ("graph.txt", "Block.s2 <- Totl[*].s1", "Unknown class `Totl`. Did you mean `Total`?"),
+    "variable": (
+        *("graph.txt", "Block[0].s2 <- Block[9].s1"),
+        "Unknown variable `Block[9].s1`. Did you mean `Block[",
+    ),
     "row": ("graph.txt", "Block.s2", "Graph row 'Block.s2': expected the form"),
     "json": ("graph.json", '{"edges": [', "cannot be read as a graph"),
     "list": ("graph.json", "[]", 'expected a JSON object with a list under the key "edges"'),

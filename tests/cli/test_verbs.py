@@ -133,6 +133,23 @@ def test_train_with_a_known_graph(
     assert told["method"] == "oofull"
 
 
+def test_train_a_baseline_with_options_and_a_graph_of_variables(
+    block: Path, quick: list[str], answer: Answer, tmp_path: Path
+) -> None:
+    data = package.load_dataset(block)
+    known = package.make("block").true_graph.ground(data.max_counts)
+    rows = tmp_path / "graph.txt"
+    rows.write_text(f"{known}\n")
+    options = ("--option", "encoding=8", "--option", "threshold=null")
+    told = answer(
+        *("train", block, "-o", tmp_path / "run", "--method", "cdl", "--graph", rows),
+        *(*options, *quick),
+    )
+    assert told["edges"] == known.to_json()["edges"]
+    method = package.load(tmp_path / "run").method.to_json()
+    assert (method["encoding"], method["threshold"]) == (8, None)
+
+
 def test_resume_ends_as_the_uninterrupted_run(
     interrupted: Path, finished: Path, answer: Answer
 ) -> None:

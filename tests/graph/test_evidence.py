@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oocdm.errors import GraphError
-from oocdm.graph import ClassEdges, ClassGraph, Evidence
+from oocdm.graph import ClassEdges, ClassGraph, Evidence, VariableEdges
 from oocdm.schema import ObjectClass, Real, Schema
 
 
@@ -86,6 +86,14 @@ def test_roc_auc_of_variables_counts_pairs_of_objects() -> None:
     # True: 3 variables at 0.1, 6 at 0.3; absent: 3 at 0.2.
     assert scores.roc_auc(mixed, {"Ball": 3}) == pytest.approx(6 / 9)
     assert scores.roc_auc(mixed) == pytest.approx(1 / 2)
+
+
+def test_roc_auc_of_edges_between_variables_needs_no_counts() -> None:
+    edges = VariableEdges(SCHEMA, {"Ball": 3})
+    rng = np.random.default_rng(0)
+    scores = dataclasses.replace(Evidence.nothing(edges), score=rng.random(len(edges)))
+    true = edges.graph(rng.random(len(edges)) < 0.5)
+    assert scores.roc_auc(true, {"Ball": 3}) == scores.roc_auc(true)
 
 
 def test_roc_auc_of_another_schema() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,14 @@ from oocdm import (
     VariableGraph,
 )
 from oocdm.data.snapshot import Snapshot
+from oocdm.discovery.independence_samples import Question
+from oocdm.discovery.independence_tests import Answer, FastCit
+from oocdm.discovery.variable_tests import VariableTests
 from oocdm.graph import VariableEdges
 from oocdm.methods import METHODS, AbstractVariableMethod, make_method
 from oocdm.methods.cdl import masked_max
-from oocdm.methods.variable_method import width_by_objects
+from oocdm.methods.ticsa import TicsaModel
+from oocdm.methods.variable_method import WidthByObjects
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import AbstractVariableModel
 
@@ -43,6 +48,8 @@ COUNTS = {"Ball": 2, "Lamp": 1}
 QUICK = Schedule(
     *(2, 3, 4, 9, 32), 32, optimiser="adam", learning_rate=1e-3, final_learning_rate=1e-3
 )
+
+FEW_TESTS: dict[str, dict[str, Any]] = {"grader": {"max_samples": 60, "workers": 1}}
 
 
 class Ball(ObjectClass):
@@ -100,9 +107,8 @@ DATA = toy_world(episodes=150, length=20, seed=0)
 @pytest.fixture(scope="module")
 def fitted() -> dict[str, FitResult]:
     """Every baseline after a few steps."""
-    few = {"grader": {"max_samples": 60, "workers": 1}}
     return {
-        name: oocdm.fit(DATA, name, seed=3, schedule=QUICK, **few.get(name, {}))
+        name: oocdm.fit(DATA, name, seed=3, schedule=QUICK, **FEW_TESTS.get(name, {}))
         for name in BASELINES
     }
 
@@ -322,13 +328,133 @@ def test_a_known_graph_is_kept(name: str) -> None:
     assert set(result.evidence.decision) == {"required", "forbidden"}
 
 
-def test_priors_hold_for_all_objects() -> None:
+@pytest.mark.parametrize("name", CAUSAL)
+def test_priors_hold_for_all_objects(name: str) -> None:
     rows = ["Ball.x <- Lamp[*].heat, !self.push"]
-    result = oocdm.fit(DATA, "cdl", priors=rows, schedule=QUICK)
+    result = oocdm.fit(DATA, name, priors=rows, schedule=QUICK, **FEW_TESTS.get(name, {}))
     assert isinstance(result.graph, VariableGraph)
+    decision = dict(zip(result.evidence.edges.names, result.evidence.decision, strict=True))
     for i in range(2):
         parents = result.graph.parents(f"Ball[{i}].x")
         assert "Lamp[0].heat" in parents and f"Ball[{i}].push" not in parents
+        assert decision[f"Ball[{i}].x <- Lamp[0].heat"] == "required"
+        assert decision[f"Ball[{i}].x <- Ball[{i}].push"] == "forbidden"
+
+
+@pytest.mark.parametrize(("name", "options"), [("cdl", {"threshold": None}), ("grader", {})])
+def test_beliefs_shift_what_is_found(name: str, options: dict[str, Any]) -> None:
+    schedule = Schedule(1, 100, 0, optimiser="adam", learning_rate=3e-3)
+    options = {"schedule": schedule, **FEW_TESTS.get(name, {}), **options}
+    doubted = ["Ball.x <- ?1e-300 self.push"]
+    usual, doubting = (oocdm.fit(DATA, name, priors=rows, **options) for rows in (None, doubted))
+    edge = ("Ball[0].push", "Ball[0].x")
+    assert edge in usual.graph.edges() and edge not in doubting.graph.edges()
+
+
+@pytest.mark.parametrize("name", ["cdl", "cdl-a", "ticsa", "mlp", "oofull"])
+def test_beliefs_that_would_change_nothing_are_refused(name: str) -> None:
+    with pytest.raises(GraphError, match=f"Method `{name}` cannot use soft priors, such as `"):
+        oocdm.fit(DATA, name, priors=["Ball.x <- ?0.2 self.push"], schedule=QUICK)
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_dense_methods_refuse_to_leave_edges_out(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(GraphError, match="reads all variables, but the priors forbid some edges"):
+        oocdm.fit(DATA, name, priors=["Ball.x <- !self.push"], schedule=QUICK, folder=folder)
+    assert not folder.exists()
+
+
+def test_edges_that_ticsa_was_given_cost_nothing_and_are_not_judged() -> None:
+    known = oocdm.fit(DATA, "ticsa", graph=TRUE, schedule=QUICK)
+    assert isinstance(known.model, TicsaModel)
+    assert not known.model.is_judged.any()
+    with pytest.raises(ModelError, match="learns edges while it trains, and this run was given"):
+        oocdm.discover(known, DATA)
+    partly = oocdm.fit(DATA, "ticsa", priors=["Ball.x <- !Lamp[*].heat"], schedule=QUICK)
+    assert isinstance(partly.model, TicsaModel)
+    judged = dict(zip(partly.evidence.edges.names, partly.model.is_judged, strict=True))
+    assert [name for name, is_judged in judged.items() if not is_judged] == [
+        f"Ball[{i}].x <- Lamp[0].heat" for i in range(2)
+    ]
+    again = oocdm.discover(partly, DATA)
+    assert ("Lamp[0].heat", "Ball[0].x") not in again.graph.edges()
+
+
+def test_limited_time_is_enough_for_tests_and_for_training(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    samples: list[int] = []
+
+    def answer(test: FastCit, question: Question, rng: np.random.Generator) -> Answer:
+        nonlocal now
+        samples.append(len(question.x))
+        now += 1e-3 * samples[-1]
+        return Answer(0.5)
+
+    def step(progress: Progress) -> None:
+        nonlocal now
+        now += 0.0 if progress.phase == "discover" else 0.05
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    monkeypatch.setattr(FastCit, "answer", answer)
+    schedule = replace(QUICK, iterations=1_000, polish_steps=1_000)
+    result = oocdm.fit(
+        DATA, "grader", schedule=schedule, workers=1, max_seconds=10.0, callback=step
+    )
+    # The 24 tests would take 24 s with 1,000 transitions: they get half of the 10 s.
+    assert samples[:2] == [1000, 150] and set(samples[2:]) == {150}
+    assert "24 tests of edges on 1000 transitions would take longer than the 5 s" in caplog.text
+    steps = {entry["phase"]: entry["step"] for entry in result.history}
+    assert steps["learn"] + steps["polish"] == pytest.approx((10 - 4.75) / 0.05, abs=2)
+    assert steps["learn"] / steps["polish"] == pytest.approx(3, rel=0.1)
+
+
+def test_tests_that_fit_the_time_see_all_transitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Question] = []
+
+    def answer(test: FastCit, question: Question, rng: np.random.Generator) -> Answer:
+        asked.append(question)
+        return Answer(0.5)
+
+    monkeypatch.setattr(FastCit, "answer", answer)
+    oocdm.fit(DATA, "grader", schedule=QUICK, workers=1, max_seconds=60.0)
+    assert {len(question.x) for question in asked} == {1000}
+
+
+def test_tests_run_on_as_many_threads_as_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[int] = []
+
+    def discover(tests: VariableTests, *_: Any) -> Any:
+        used.append(tests.workers)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(VariableTests, "discover", discover)
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            with pytest.raises(KeyboardInterrupt):
+                oocdm.fit(DATA, "grader", schedule=QUICK)
+    finally:
+        torch.set_num_threads(before)
+    assert used == [1, 2]
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_world_of_one_variable(name: str) -> None:
+    class Dot(ObjectClass):
+        x = Real()
+
+    import pandas as pd
+
+    steps = np.arange(200)
+    log = pd.DataFrame({"episode": steps // 20, "step": steps % 20, "object": 0})
+    log["x"] = np.random.default_rng(0).normal(size=200)
+    data = Dataset.from_frames({"Dot": log}, Schema(Dot))
+    result = oocdm.fit(data, name, schedule=QUICK)
+    assert np.isfinite(oocdm.evaluate(result, data).aill)
 
 
 def test_tests_run_side_by_side_give_the_same() -> None:
@@ -373,11 +499,36 @@ def test_other_numbers_of_objects_are_refused() -> None:
         built("mlp")(three, FULL)
 
 
-def test_options_out_of_range() -> None:
-    with pytest.raises(ModelError, match=r"^alpha: expected a number between 0 and 1, got 2"):
-        make_method("grader", alpha=2)
-    with pytest.raises(ModelError, match=r"^max_samples: expected at least 20, got 3"):
-        make_method("grader", max_samples=3)
+@pytest.mark.parametrize(
+    ("name", "option", "value", "expected"),
+    [
+        ("grader", "alpha", 2.0, "a number between 0 and 1"),
+        ("grader", "max_samples", 3, "a whole number of at least 20"),
+        ("grader", "workers", 0, "a whole number of at least 1"),
+        ("cdl", "encoding", -3, "a whole number of at least 1"),
+        ("cdl", "max_scored", 0, "a whole number of at least 1"),
+        ("cdl", "encoding", "wide", "a whole number or None"),
+        ("cdl", "threshold", True, "a number or None"),
+        ("cdl-a", "keys", 31, "an even number, since two heads share it"),
+        ("cdl-a", "encoding", 25, "an even number, since two heads share it"),
+        ("mlp", "width", 0, "a whole number of at least 1"),
+        ("mlp", "width", 2.5, "a whole number or None"),
+        ("ticsa", "sparsity", -1.0, "a number from 0 on"),
+        ("gnn", "widths", 3, "a GnnWidths"),
+    ],
+)
+def test_options_out_of_range(name: str, option: str, value: Any, expected: str) -> None:
+    message = f"Method `{name}`: `{option}`: expected {expected}, got {value!r}."
+    with pytest.raises(ModelError, match=re.escape(message)):
+        make_method(name, **{option: value})
+
+
+def test_whole_numbers_are_numbers() -> None:
+    assert make_method("ticsa", sparsity=2, width=np.int64(8)).to_json()["sparsity"] == 2
+
+
+def test_the_paper_s_discovery_scores_all_transitions() -> None:
+    assert make_method("cdl", "paper").to_json()["max_scored"] is None
 
 
 def test_tests_need_transitions_that_are_all_known() -> None:
@@ -386,8 +537,20 @@ def test_tests_need_transitions_that_are_all_known() -> None:
     for table in (observed, values):
         table["Lamp"]["heat"] = np.zeros_like(table["Lamp"]["heat"])
     data = replace(DATA, observed=observed, values=values)
-    with pytest.raises(DataError, match="expected transitions in which all values are known"):
+    message = "expected at least 20 transitions in which all values are known, got 0 of"
+    with pytest.raises(DataError, match=message):
         oocdm.fit(data, "grader", schedule=QUICK)
+    with pytest.raises(DataError, match=r"all values are known, got 15 of 15\. Log more, or use"):
+        tests = VariableTests(DATA.head(15), VariableEdges(SCHEMA, COUNTS))
+        tests.discover(np.ones(FULL.matrix.size, dtype=bool))
+
+
+def test_places_that_no_chosen_episode_needs_do_not_matter() -> None:
+    data = oocdm.collect(oocdm.make("mouse", num_food=(1, 3)), steps=900, seed=0)
+    counts = [int(data.present["Food"][data.episode == e][0].sum()) for e in data.episode_ids]
+    alone = data.select_episodes(data.episode_ids[np.array(counts) == 1])
+    assert alone.present["Food"].shape[1] == 1 < data.present["Food"].shape[1]
+    assert oocdm.fit(alone, "mlp", schedule=QUICK).model.counts == alone.max_counts
 
 
 def test_unknown_preset() -> None:
@@ -419,6 +582,8 @@ def test_sizes_are_near_the_paper_s(name: str, blocks: int) -> None:
 
 
 def test_widths_grow_between_bounds() -> None:
-    assert width_by_objects({"Block": 1, "Total": 1}, 32, 16, 64, 256) == 64
-    assert width_by_objects({"Block": 40, "Total": 1}, 32, 16, 64, 256) == 256
-    assert width_by_objects({}, 32, 16, 64, 256) == 64
+    width = WidthByObjects(32, 16, 64, 256)
+    assert width({}, chosen=7) == 7
+    assert width({"Block": 1, "Total": 1}) == 64
+    assert width({"Block": 40, "Total": 1}) == 256
+    assert width({}) == 64

@@ -82,6 +82,9 @@ def test_names_that_differ_or_are_taken(monkeypatch: pytest.MonkeyPatch) -> None
     added(monkeypatch, "perceptron", "oocdm.methods.mlp:Mlp")
     with fails("Method `perceptron` of an installed package: expected its entry point to have"):
         make_method("perceptron")
+    added(monkeypatch, "nameless", "oocdm.methods.method:AbstractMethod")
+    with fails("Method `nameless` of an installed package: expected its entry point to have"):
+        make_method("nameless")
     added(monkeypatch, "mlp", "oocdm.methods.mlp:Mlp")
     assert method_names() == list(METHODS)
     with fails("Method `mlp`: an installed package adds one of that name, but the library has"):

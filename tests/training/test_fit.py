@@ -319,6 +319,17 @@ def test_max_seconds_of_plenty_changes_nothing(finished: dict[str, FitResult]) -
     assert_same(fit(DATA, METHODS["oofull"], seed=5, max_seconds=1e6), finished["oofull"])
 
 
+def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.phase == "polish":
+            raise KeyboardInterrupt
+
+    long = Schedule(iterations=500, steps_per_iteration=500, polish_steps=500, batch_size=32)
+    with pytest.raises(KeyboardInterrupt):
+        fit(DATA, Oofull(schedule=long), folder=tmp_path, callback=interrupt, max_seconds=0.0)
+    assert resume(tmp_path, DATA).history[-1]["step"] == 1
+
+
 def test_training_ends_when_the_graph_has_settled() -> None:
     method = Oocdm(
         schedule=Schedule(9, 1, 0, patience=2, batch_size=32),
@@ -463,10 +474,10 @@ def test_polishing_begins_with_small_steps(monkeypatch: pytest.MonkeyPatch) -> N
     rates: list[float] = []
     step = trainer.Trainer._step
 
-    def record(self: trainer.Trainer, terms: Any, rate: float, blur: Any) -> float:
+    def record(self: trainer.Trainer, terms: Any, rate: float, *others: Any) -> float:
         if self.position.phase == "polish":
             rates.append(rate)
-        return step(self, terms, rate, blur)
+        return step(self, terms, rate, *others)
 
     monkeypatch.setattr(trainer.Trainer, "_step", record)
     fit(DATA, METHODS["oocdm"])
