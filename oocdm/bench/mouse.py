@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from oocdm.bench.cells import experiment
 from oocdm.data import Dataset, collect
 from oocdm.data.world import AbstractWorld
 from oocdm.envs import make
@@ -47,4 +48,5 @@ def fitted_mouse(
     data = training_data(options, seed)
     if run is not None and (run / "config.json").is_file():
         return resume(run, data, show)
-    return fit(data, method, seed, folder=run, callback=show)
+    own = experiment("mouse").fit_options(method, "default")
+    return fit(data, method, seed, folder=run, callback=show, **own)

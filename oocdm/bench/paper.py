@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from oocdm.bench.cells import Experiment, experiment
-from oocdm.bench.discovery_times import METHODS as TIMED
-from oocdm.bench.discovery_times import SAMPLES, discovery_time
+from oocdm.bench.discovery_times import SAMPLES, check_timed, discovery_time
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.mouse import Tell
 from oocdm.bench.results import recall
@@ -20,6 +20,7 @@ from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph, VariableEdges
 from oocdm.graph.variables import compare_masks
 from oocdm.inference import evaluate
+from oocdm.methods import make_method
 from oocdm.training import FitResult, Progress, fit
 
 TEST_STEPS = 100_000
@@ -51,19 +52,39 @@ def run_paper(
     """Run cells and return {"cells": [...], "summary": ...}.
 
     With a results folder each finished cell is written there, and cells that are there already
-    are read instead of run again.
+    are read instead of run again. Whatever is wrong with the request is told before any cell runs.
     """
+    jobs = {
+        f"{env}-{method}-{preset}-{variant}-seed{seed}": (env, method, seed)
+        for env in envs
+        for method in methods
+        for seed in seeds
+    }
+    for name, (env, method, _) in jobs.items():
+        make_method(method, preset, **experiment(env).fit_options(method, preset))
+        if results_folder is not None:
+            _check_minutes(Path(results_folder) / f"{name}.json", minutes)
     cells = []
-    for env in envs:
-        chosen = experiment(env)
-        for method in methods:
-            for seed in seeds:
-                name = f"{env}-{method}-{preset}-{variant}-seed{seed}"
-                measure = partial(
-                    _run_cell, env, chosen, method, seed, preset, variant, minutes, name, progress
-                )
-                cells.append(recall(results_folder, name, measure))
+    for name, (env, method, seed) in jobs.items():
+        measure = partial(_run_cell, env, method, seed, preset, variant, minutes, name, progress)
+        cells.append(recall(results_folder, name, measure))
     return {"cells": cells, "summary": _summarise(cells)}
+
+
+def _check_minutes(path: Path, minutes: float | None) -> None:
+    """Raise an `OocdmError` if there is a cell that had more or less time."""
+    if not path.is_file():
+        return
+    had = json.loads(path.read_text()).get("minutes_allowed")
+    if had != minutes:
+        raise OocdmError(
+            f"`{path}`: expected a cell of {_time(minutes)}, got one of {_time(had)}. "
+            "Choose another folder, or remove the file."
+        )
+
+
+def _time(minutes: float | None) -> str:
+    return "unlimited time" if minutes is None else f"{minutes:g} minutes"
 
 
 def run_times(
@@ -73,16 +94,19 @@ def run_times(
     tell: Tell | None = None,
 ) -> dict[str, Any]:
     """The table of discovery times; GRADER on 1,000 transitions, the others on all."""
+    check_timed(methods)
+    for env in envs:
+        if "Block" not in experiment(env).counts:
+            raise OocdmError(f"Table of times: expected one of the Block worlds, got `{env}`.")
     cells: list[dict[str, Any]] = []
     for env in envs:
-        num_blocks = experiment(env).counts.get("Block")
-        if num_blocks is None:
-            raise OocdmError(f"Table of times: expected one of the Block worlds, got `{env}`.")
-        for method in (name for name in methods if name in TIMED):
+        for method in methods:
             if tell is not None:
                 tell(f"{env}, {method}", len(cells), len(envs) * len(methods))
             samples = GRADER_SAMPLES if method == "grader" else SAMPLES
-            measure = partial(discovery_time, method, num_blocks, samples)
+            command = f"oocdm bench paper --table time --env {env} --method {method}"
+            num_blocks = experiment(env).counts["Block"]
+            measure = partial(discovery_time, method, num_blocks, samples, command)
             found = recall(results_folder, f"time-{env}-{method}", measure)
             cells.append({**found, "env": env, "discovery_seconds": found["seconds"]})
     return {"cells": cells}
@@ -103,7 +127,6 @@ def run_graphs(
 
 def _run_cell(
     env: str,
-    chosen: Experiment,
     method: str,
     seed: int,
     preset: str,
@@ -116,12 +139,11 @@ def _run_cell(
         if progress is not None:
             progress(name, state)
 
+    chosen = experiment(env)
     world = chosen.make(variant)
     assert world.true_graph is not None
     data = collect(world, chosen.train_steps, seed=seed)
-    options: dict[str, Any] = {}
-    if method in ("cdl", "cdl-a") or (method == "oocdm" and preset == "paper"):
-        options["threshold"] = chosen.paper_threshold
+    options = chosen.fit_options(method, preset)
     seconds = None if minutes is None else 60 * minutes
     result = fit(data, method, seed, preset=preset, callback=tell, max_seconds=seconds, **options)
     cell = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,9 @@ from oocdm.bench.mouse import Tell, fitted_mouse, mouse_world, training_data
 from oocdm.bench.results import Result, recall
 from oocdm.data import collect
 from oocdm.data.world import AbstractWorld
+from oocdm.errors import OocdmError
 from oocdm.inference import evaluate
+from oocdm.methods import AbstractMethod, AbstractVariableMethod, method_class
 from oocdm.planning import CEM, MPC, Agent, RandomAgent, WorldSimulator, run_episodes
 from oocdm.planning.episodes import EpisodesProgress
 from oocdm.training import FitResult
@@ -32,7 +34,7 @@ TASKS = {kind: {"tasks": kind} for kind in ("seen", "unseen")}
 def run_returns(
     folder: str | Path | None = None,
     tell: Tell | None = None,
-    methods: Iterable[str] = METHODS,
+    methods: Sequence[str] = METHODS,
     seeds: Sequence[int] = SEEDS,
     episodes: int = EPISODES,
 ) -> dict[str, Any]:
@@ -40,29 +42,48 @@ def run_returns(
 
     With a folder each finished cell is written there, and the fitted models under `runs`.
     """
+    for method in methods:
+        method_class(method)  # wrong names are told before anything runs
     cells = []
     for agent in (*BOUNDS, *methods):
         for seed in seeds:
             for kind in KINDS:
                 measure = partial(_earn, agent, seed, kind, episodes, folder, tell)
-                cells.append(recall(folder, f"returns-{kind}-{agent}-seed{seed}", measure))
+                name = f"returns-{kind}-{agent}-seed{seed}{_unusual(episodes)}"
+                cells.append(recall(folder, name, measure))
     return {"cells": cells}
 
 
 def run_unseen(
     folder: str | Path | None = None,
     tell: Tell | None = None,
-    methods: Iterable[str] = METHODS,
+    methods: Sequence[str] = METHODS,
     seeds: Sequence[int] = SEEDS,
     episodes: int = EPISODES,
 ) -> dict[str, Any]:
     """The table of unseen tasks: trained on 47 tasks of Mouse, tried on those and on 53 others."""
+    for method in methods:
+        if not takes_varying_numbers(method_class(method)):
+            raise OocdmError(
+                f"Unseen tasks: expected a method for varying numbers of objects, got `{method}`. "
+                "Leave it out; `oocdm methods` tells which take any."
+            )
     cells = []
     for agent in (*BOUNDS, *methods):
         for seed in seeds:
             measure = partial(_transfer, agent, seed, episodes, folder, tell)
-            cells.append(recall(folder, f"unseen-{agent}-seed{seed}", measure))
+            name = f"unseen-{agent}-seed{seed}{_unusual(episodes)}"
+            cells.append(recall(folder, name, measure))
     return {"cells": cells}
+
+
+def takes_varying_numbers(method: type[AbstractMethod]) -> bool:
+    """Whether a method can learn from tasks with different numbers of objects.
+
+    >>> takes_varying_numbers(method_class("mlp"))
+    False
+    """
+    return not issubclass(method, AbstractVariableMethod)
 
 
 def _earn(
@@ -144,6 +165,11 @@ def _returns(
         "lengths": found.lengths.tolist(),
         "ms_a_step": 1e3 * found.seconds_a_step,
     }
+
+
+def _unusual(episodes: int) -> str:
+    """What the name of a cell says of another number of episodes."""
+    return "" if episodes == EPISODES else f"-{episodes}episodes"
 
 
 def _command(table: str, agent: str, seed: int, episodes: int) -> str:

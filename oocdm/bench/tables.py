@@ -13,9 +13,8 @@ from typing import Any
 from oocdm.bench.calibration import summarise_all
 from oocdm.bench.cells import EXPERIMENTS
 from oocdm.bench.figures import paper_figures
-from oocdm.methods import METHODS
 from oocdm.report.calibration import save_calibration
-from oocdm.report.comparison import comparison_rows
+from oocdm.report.comparison import comparison_rows, place
 from oocdm.report.discovery_growth import save_discovery_growth
 from oocdm.report.returns import (
     GROWTH,
@@ -82,13 +81,10 @@ def main(root: Path = Path()) -> None:
 def _compare_methods(text: str, results: Path, docs: Path) -> str:
     """Methods side by side, and how the time of their discovery grows."""
     folder = results / "methods"
-    cells = [json.loads(p.read_text()) for p in sorted(folder.glob("block*.json"))]
+    cells = [json.loads(p.read_text()) for p in sorted(folder.glob("*-seed*.json"))]
     for name in ("graphs", "aill", "size") if cells else ():
         text = _put(text, f"methods {name}", methods_table(name, cells))
-    times = [json.loads(p.read_text()) for p in sorted(folder.glob("time-*.json"))]
-    if times:
-        for row in times:
-            row |= {"env": f"block{row['blocks']}", "discovery_seconds": row["seconds"]}
+    if times := [_read_time(path) for path in sorted(folder.glob("time-*.json"))]:
         text = _put(text, "methods time", methods_table("time", times))
     growth = [json.loads(p.read_text()) for p in sorted(folder.glob("discovery-*.json"))]
     if growth:
@@ -96,13 +92,22 @@ def _compare_methods(text: str, results: Path, docs: Path) -> str:
     return text
 
 
+def _read_time(path: Path) -> dict[str, Any]:
+    """A cell of the table of times; its environment is in the name of its file."""
+    row = json.loads(path.read_text())
+    env = path.stem.removeprefix("time-").removesuffix(f"-{row['method']}")
+    return {**row, "env": env, "discovery_seconds": row["seconds"]}
+
+
 def methods_table(name: str, cells: list[dict[str, Any]]) -> str:
-    """One of the paper's tables with a column for each method."""
-    order = list(METHODS)
-    cells = sorted(
-        cells, key=lambda c: (int(c["env"].removeprefix("block")), order.index(c["method"]))
-    )
-    header, rows = comparison_rows(name, cells, paper_figures())
+    """One of the paper's tables with a column for each method.
+
+    Only cells of the default preset and of the released variant are in it; times have neither.
+    """
+    usual = {"preset": "default", "variant": "released"}
+    chosen = [c for c in cells if all(c.get(k, value) == value for k, value in usual.items())]
+    chosen.sort(key=lambda c: place(c["env"], EXPERIMENTS))
+    header, rows = comparison_rows(name, chosen, paper_figures())
     return _markdown(header, rows)
 
 

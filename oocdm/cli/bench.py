@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from oocdm.cli.output import AsJson, Output, Threads, use_threads
-from oocdm.errors import OocdmError
+from oocdm.errors import ModelError, OocdmError
 from oocdm.report.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from oocdm.methods import AbstractMethod
 
 Results = Annotated[
     Path | None,
@@ -29,7 +32,10 @@ def paper(
         typer.Option(help="graphs, aill, time, size, returns or unseen, instead of single cells."),
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option(help="May be repeated; `all` for all. oocdm if not given.")
+        list[str] | None,
+        typer.Option(
+            help="May be repeated; `all` for all that the table takes. oocdm if not given."
+        ),
     ] = None,
     seeds: Annotated[
         str | None, typer.Option(help="Such as 0, 0-2 or 0,3,7; 0, or those of the table.")
@@ -52,7 +58,10 @@ def paper(
 
     if table not in (None, *TABLES):
         raise OocdmError(f"Option --table: expected {', '.join(TABLES)}, got {table!r}.")
+    given = {"--env": env, "--method": method, "--seeds": seeds, "--minutes": minutes}
+    given |= {"--preset": preset != "default", "--variant": variant != "released"}
     if table in ("returns", "unseen"):
+        _refuse(table, given, "--env", "--minutes", "--preset", "--variant")
         _measure_acting(table, method, seeds, episodes, output, threads, as_json)
         return
     if env and table is not None:
@@ -65,6 +74,9 @@ def paper(
             "bench paper: expected --env, --table graphs, returns or unseen, or both --env and one "
             "of --table graphs, aill, time and size."
         )
+
+    if table == "graphs":
+        _refuse("graphs without --env", given, *given)
 
     def run(bar: ProgressBar) -> dict[str, Any]:
         if table == "graphs":
@@ -83,6 +95,15 @@ def paper(
     _measure(run, lambda answer: [cells_table(answer["cells"])], threads, as_json)
 
 
+def _refuse(table: str, given: Mapping[str, Any], *options: str) -> None:
+    """Raise an `OocdmError` if one of these options was given: the table is what it is."""
+    for option in options:
+        if given[option]:
+            raise OocdmError(
+                f"bench paper: the table of {table} has no use for {option}. Leave it out."
+            )
+
+
 def _compare(
     table: str,
     envs: list[str],
@@ -96,6 +117,7 @@ def _compare(
     as_json: bool,
 ) -> None:
     """Methods side by side: each cell has the same time unless it is told otherwise."""
+    from oocdm.bench.discovery_times import METHODS as TIMED
     from oocdm.bench.figures import paper_figures
     from oocdm.bench.paper import run_paper, run_times
     from oocdm.report.comparison import comparison_rows
@@ -103,7 +125,8 @@ def _compare(
 
     def run(bar: ProgressBar) -> dict[str, Any]:
         if table == "time":
-            return run_times(envs, _all_or(methods), output, bar.show)
+            timed = _all_or(methods, lambda each: each.name in TIMED)
+            return run_times(envs, timed, output, bar.show)
         return run_paper(
             envs,
             _all_or(methods),
@@ -122,11 +145,22 @@ def _compare(
     _measure(run, show, threads, as_json)
 
 
-def _all_or(methods: list[str]) -> list[str]:
-    """Names of methods; "all" stands for all of them."""
-    from oocdm.methods import method_names
+def _all_or(
+    methods: Sequence[str], suits: Callable[[type[AbstractMethod]], bool] = lambda each: True
+) -> list[str]:
+    """Names of methods; "all" stands for all that suit, less those that cannot be loaded."""
+    from oocdm.methods import method_class, method_names
 
-    return method_names() if methods == ["all"] else methods
+    if list(methods) != ["all"]:
+        return list(methods)
+    found = []
+    for name in method_names():
+        try:
+            if suits(method_class(name)):
+                found.append(name)
+        except ModelError as error:
+            typer.echo(f"Warning: {error} It is left out.", err=True)
+    return found
 
 
 def _measure_acting(
@@ -139,19 +173,27 @@ def _measure_acting(
     as_json: bool,
 ) -> None:
     """The tables of what agents earn."""
-    from oocdm.bench.returns import METHODS, SEEDS, run_returns, run_unseen
+    from oocdm.bench.returns import (
+        METHODS,
+        SEEDS,
+        run_returns,
+        run_unseen,
+        takes_varying_numbers,
+    )
     from oocdm.report.returns import RETURNS, UNSEEN, returns_cells, unseen_cells
     from oocdm.report.terminal import text_table
 
-    measure, header, cells = {
-        "returns": (run_returns, RETURNS, returns_cells),
-        "unseen": (run_unseen, UNSEEN, unseen_cells),
-    }[table]
+    if table == "returns":
+        measure, header, cells = run_returns, RETURNS, returns_cells
+        chosen = _all_or(methods or METHODS)
+    else:
+        measure, header, cells = run_unseen, UNSEEN, unseen_cells
+        chosen = _all_or(methods or METHODS, takes_varying_numbers)
     _measure(
         lambda bar: measure(
             output,
             bar.show,
-            methods or METHODS,
+            chosen,
             SEEDS if seeds is None else parse_seeds(seeds),
             episodes,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oocdm.cli.output import AsJson, Output
+from oocdm.errors import ModelError
 from oocdm.methods import AbstractVariableMethod, method_class, method_names
 from oocdm.report.terminal import text_table
 
@@ -20,7 +21,10 @@ def methods(as_json: AsJson = False) -> None:
 
 
 def _info(name: str) -> dict[str, str]:
-    chosen = method_class(name)
+    try:
+        chosen = method_class(name)
+    except ModelError as error:  # of another package, which must not hide the others
+        return {"name": name, "objects": "unknown", "description": str(error)}
     is_fixed = issubclass(chosen, AbstractVariableMethod)
     return {
         "name": name,

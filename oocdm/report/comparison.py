@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from oocdm.methods import METHODS
 
 Cell = Mapping[str, Any]
 Cells = Sequence[Cell]
@@ -16,7 +18,8 @@ def comparison_rows(
 ) -> tuple[list[str], list[list[str]]]:
     """Header and rows of a table: graphs, aill, time or size.
 
-    A star marks cells in which training ran out of time.
+    Environments stand as they come first among the cells. A star marks cells in which training
+    ran out of time.
 
     >>> cell = {"env": "block2", "method": "cdl", "graph_accuracy": 0.9, "ran_out": False}
     >>> comparison_rows("graphs", [cell], {"graph_accuracy": {"block2": {"cdl": 99.4}}})[1]
@@ -29,7 +32,7 @@ def comparison_rows(
         "size": {"": _value("bytes")},
     }
     kinds = {"graphs": "graph_accuracy", "time": "discovery_seconds", "size": "bytes"}
-    methods = list(dict.fromkeys(cell["method"] for cell in cells))
+    methods = sorted({cell["method"] for cell in cells}, key=lambda name: place(name, METHODS))
     rows = []
     for env in dict.fromkeys(cell["env"] for cell in cells):
         for data, value in views[table].items():
@@ -39,6 +42,16 @@ def comparison_rows(
             texts = [_text(here[m], value, paper.get(m), table) for m in methods]
             rows.append([f"{env}, {data}" if data else env, *texts])
     return ["environment", *methods], rows
+
+
+def place(name: str, known: Iterable[str]) -> tuple[int, str]:
+    """A key to sort names by: as they are known, others last by name.
+
+    >>> sorted(["b", "a", "y", "x"], key=lambda name: place(name, ["x", "y"]))
+    ['x', 'y', 'a', 'b']
+    """
+    order = list(known)
+    return (order.index(name) if name in order else len(order), name)
 
 
 def _value(name: str) -> Callable[[Cell], float | None]:

@@ -15,12 +15,16 @@ from oocdm.training.run import write_atomically
 COLOURS = {"oocdm": "#08306b", "cdl": "#d95f02", "cdl-a": "#e6ab02", "grader": "#7a7a7a"}
 
 
-def slope(rows: Sequence[Mapping[str, Any]]) -> float:
+def slope(rows: Sequence[Mapping[str, Any]]) -> float | None:
     """The power of the number of variables that the time grows with, by least squares.
+
+    None if all rows are of one size.
 
     >>> round(slope([{"variables": n, "seconds": n**3} for n in (10, 20, 40)]), 2)
     3.0
     """
+    if len({row["variables"] for row in rows}) < 2:
+        return None
     x, y = (np.log([row[name] for row in rows]) for name in ("variables", "seconds"))
     return float(np.polyfit(x, y, 1)[0])
 
@@ -37,7 +41,9 @@ def draw_discovery_growth(rows: Sequence[Mapping[str, Any]]) -> Figure:
     for method in dict.fromkeys(row["method"] for row in rows):
         here = sorted((r for r in rows if r["method"] == method), key=lambda r: r["variables"])
         x, y = (np.array([r[name] for r in here]) for name in ("variables", "seconds"))
-        label = f"{method}, {here[0]['samples']:,} samples: slope {slope(here):.1f}"
+        power = slope(here)
+        label = f"{method}, {here[0]['samples']:,} samples"
+        label += "" if power is None else f": slope {power:.1f}"
         axes.loglog(x, y, "o-", color=COLOURS.get(method), label=label, markersize=4)
     sizes = sorted({row["variables"] for row in rows})
     axes.set_xticks(sizes, [str(n) for n in sizes])

@@ -1,13 +1,16 @@
 """The paper benchmark on a very small cell."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
 from oocdm.bench import cells, paper
+from oocdm.bench.figures import paper_figures
 from oocdm.errors import OocdmError
-from oocdm.methods import Schedule
+from oocdm.methods import Schedule, make_method
+from oocdm.models.scales import Scales
 
 
 @pytest.fixture
@@ -74,3 +77,45 @@ def test_noise_is_on_training_data_only():
 def test_an_unknown_experiment_gets_a_suggestion():
     with pytest.raises(OocdmError, match="Did you mean `block5`"):
         cells.experiment("blok5")
+
+
+def test_a_cell_of_other_minutes_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(paper, "recall", lambda *_: pytest.fail("a cell was run"))
+    path = tmp_path / "block2-mlp-default-released-seed1.json"
+    path.write_text('{"minutes_allowed": 5.0}')
+    message = f"`{path}`: expected a cell of unlimited time, got one of 5 minutes."
+    with pytest.raises(OocdmError, match=re.escape(message)):
+        paper.run_paper(["block2"], ["mlp"], [0, 1], results_folder=tmp_path)
+
+
+def test_a_cell_of_the_same_minutes_is_read(tmp_path, monkeypatch):
+    figures = ("graph_accuracy", "aill_train", "aill_id", "aill_ood", "seconds")
+    stored = {"env": "block2", "method": "mlp", "preset": "default", "variant": "released"}
+    stored |= {"minutes_allowed": 5.0, **dict.fromkeys(figures, 0.5)}
+    path = tmp_path / "block2-mlp-default-released-seed0.json"
+    path.write_text(json.dumps(stored))
+    found = paper.run_paper(["block2"], ["mlp"], [0], results_folder=tmp_path, minutes=5)
+    assert found["cells"] == [stored]
+
+
+def test_options_of_methods_reach_the_fit(small_cell, monkeypatch):
+    chosen = replace(cells.EXPERIMENTS["block2"], method_options={"mlp": {"width": 8}})
+    monkeypatch.setitem(cells.EXPERIMENTS, "block2", chosen)
+    (cell,) = paper.run_paper(["block2"], ["mlp"], [0], minutes=0.001)["cells"]
+    # Three layers of 8 on 12 inputs, and 10 outputs of two numbers each.
+    assert cell["bytes"] == 4 * (12 * 8 + 8 + 2 * (8 * 8 + 8) + 10 * (8 * 2 + 2))
+    mouse = cells.experiment("mouse")
+    assert mouse.fit_options("cdl", "default") == {"encoding": 256, "threshold": 0.1}
+    assert mouse.fit_options("oocdm", "paper") == {"threshold": 0.1}
+    assert mouse.fit_options("oocdm", "default") == {}
+
+
+# Bytes of the paper's networks in Mouse; ours have inputs and outputs of another form.
+@pytest.mark.parametrize("method", ["cdl", "cdl-a", "grader", "ticsa"])
+def test_baselines_in_mouse_are_as_large_as_the_paper_s(method):
+    chosen = cells.experiment("mouse")
+    schema = chosen.make("released").world.schema
+    made = make_method(method, **chosen.fit_options(method, "default"))
+    model = made.build(schema, Scales.unit(schema), chosen.counts)
+    size = sum(p.numel() * p.element_size() for p in model.parameters())
+    assert size == pytest.approx(paper_figures()["bytes"]["mouse"][method], rel=0.07)

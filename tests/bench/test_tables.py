@@ -1,6 +1,7 @@
 """The tables of the docs are made from JSON alone."""
 
 import json
+from pathlib import Path
 
 from oocdm.bench import tables
 
@@ -38,3 +39,54 @@ def test_tables_stand_between_their_markers(tmp_path):
         "| block5 | released | default | 0 | 99.00 % (100.0 %) | 1 | 20.0 (19.6) | 19.0 (19.5) "
         "| -1.2e+05 (13.5) | 1.5 | 4,000 + 3,000 | 2 | 2026-01-01 |" in text
     )
+
+
+def cell(env: str, method: str, accuracy: float, **others: str) -> dict[str, object]:
+    return {**CELL, "env": env, "method": method, "graph_accuracy": accuracy, **others}
+
+
+def test_methods_side_by_side_in_the_order_of_the_paper() -> None:
+    cells = [
+        cell("mouse", "mlp", 0.1),
+        cell("block10", "mlp", 0.2),
+        cell("block5-noisy", "zeta", 0.3),
+        cell("block5-noisy", "linear", 0.4),
+        cell("block5", "gnn", 0.5),
+        cell("block10", "oocdm", 0.6),
+    ]
+    header, _, *rows = tables.methods_table("graphs", cells).splitlines()
+    assert header == "| environment | oocdm | gnn | mlp | linear | zeta |"
+    assert [row.split(" | ")[0] for row in rows] == [
+        *("| block5", "| block10", "| block5-noisy", "| mouse")
+    ]
+
+
+def test_other_presets_and_variants_are_not_mixed_in() -> None:
+    cells = [
+        cell("block5", "cdl", 0.9),
+        cell("block5", "cdl", 0.1, preset="paper"),
+        cell("block5", "cdl", 0.2, variant="paper"),
+        cell("block2", "cdl", 0.2, variant="paper"),
+    ]
+    assert tables.methods_table("graphs", cells).splitlines()[2:] == ["| block5 | 90.0 (97.5) |"]
+
+
+def test_all_environments_are_compared(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "benchmarks.md"
+    page.write_text(
+        "<!-- methods graphs: begin --><!-- methods graphs: end -->\n"
+        "<!-- methods time: begin --><!-- methods time: end -->\n"
+    )
+    folder = tmp_path / "benchmarks" / "results" / "methods"
+    folder.mkdir(parents=True)
+    for env in ("mouse", "block5-noisy"):
+        path = folder / f"{env}-cdl-default-released-seed0.json"
+        path.write_text(json.dumps(cell(env, "cdl", 0.9)))
+    for env, seconds in (("block5", 1.0), ("block5-noisy", 3.0)):
+        time = {"method": "cdl-a", "blocks": 5, "samples": 60, "seconds": seconds}
+        (folder / f"time-{env}-cdl-a.json").write_text(json.dumps(time))
+    tables.main(tmp_path)
+    text = page.read_text()
+    assert "| block5-noisy | 90.0 (96.8) |\n| mouse | 90.0 (90.4) |" in text
+    assert "| block5 | 1.0 (8.5) |\n| block5-noisy | 3.0 |" in text

@@ -10,7 +10,7 @@ import numpy as np
 from oocdm.graph import ClassGraph, Evidence, VariableEdges
 from oocdm.report.adjacency import save_adjacency
 from oocdm.report.comparison import comparison_rows
-from oocdm.report.discovery_growth import draw_discovery_growth
+from oocdm.report.discovery_growth import draw_discovery_growth, slope
 from oocdm.report.variables import EXTRA, MISSED, PRESENT, draw_variables
 from oocdm.schema import ObjectClass, Real, Schema
 
@@ -62,11 +62,22 @@ def test_variables_against_the_true_graph(tmp_path: Path) -> None:
     assert (tmp_path / "graph.png").read_bytes().startswith(b"\x89PNG")
 
 
+def legend(rows: list[dict[str, Any]]) -> list[str]:
+    (axes,) = draw_discovery_growth(rows).axes
+    found = axes.get_legend()
+    assert found is not None
+    return [text.get_text() for text in found.get_texts()]
+
+
 def test_slopes_are_in_the_legend() -> None:
     rows = [
         {"method": "cdl", "variables": n, "seconds": n**2.5, "samples": 2000} for n in (8, 16, 32)
     ]
-    (axes,) = draw_discovery_growth(rows).axes
-    legend = axes.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["cdl, 2,000 samples: slope 2.5"]
+    assert legend(rows) == ["cdl, 2,000 samples: slope 2.5"]
+
+
+def test_one_size_has_no_slope() -> None:
+    row = {"method": "cdl", "variables": 8, "seconds": 1.0, "samples": 2000}
+    assert slope([row]) is None
+    assert slope([row, row]) is None
+    assert legend([row]) == ["cdl, 2,000 samples"]
