@@ -95,12 +95,12 @@ class SlimTarget:
         }
 
     def _compose_extremes(self, wiring: Wiring, first: Tensor) -> None:
-        """Of each field of the others the columns in use, and their rows of the first layer."""
+        """The fields of others whose extremes are in use, and their rows of the first layer."""
         featuriser, c = self.model.featuriser, self.c
         columns = featuriser.extreme_columns[c]
         start = len(first) - len(columns)
         allowed = wiring.extremes(c)[0, self.i] > 0 if columns else first.new_zeros(0).bool()
-        self.extremes: list[tuple[str, str, Tensor]] = []
+        weights: dict[tuple[str, str], Tensor] = {}
         for k, fields in self.others.items():
             for f in fields:
                 if (k, f) not in {(x.source_class, x.source_field) for x in columns}:
@@ -108,8 +108,9 @@ class SlimTarget:
                 at = featuriser.extremes_at(k, f, c)
                 if allowed[at].any():
                     # What is not allowed has no weight.
-                    weight = first[start:][at] * allowed[at].unsqueeze(1)
-                    self.extremes.append((k, f, weight))
+                    weights[k, f] = first[start:][at] * allowed[at].unsqueeze(1)
+        self.extreme_fields = tuple(weights)
+        self.extreme_weight = torch.cat([first[:0], *weights.values()])
 
     def _compose_head(self) -> None:
         """The last layer, of the needed outputs only and in the units of the prediction."""
@@ -150,8 +151,8 @@ class SlimTarget:
             first, ours = first.split_with_sizes([self.width, first.shape[1] - self.width], 1)
             heard = self._hear(view, ours.unflatten(0, (batch, objects)))
             first.addmm_(heard.flatten(0, 1), self.message_weight)
-        for k, f, weight in self.extremes:
-            first.addmm_(view.extremes(k, f, self.c), weight)
+        if self.extreme_fields:
+            first.addmm_(view.extremes(self.c, self.extreme_fields), self.extreme_weight)
         return self._finish(view, first)
 
     def _hear(self, view: View, ours: Tensor) -> Tensor:

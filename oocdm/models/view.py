@@ -12,7 +12,7 @@ from torch import Tensor
 from oocdm.data.derived import Derived, absent_rows
 from oocdm.data.snapshot import Snapshot
 from oocdm.models.encoding import FieldEncoder
-from oocdm.models.features import are_equal, is_discrete
+from oocdm.models.features import are_equal, comparable, is_discrete
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.scales import as_numbers
 from oocdm.schema import Field
@@ -75,7 +75,9 @@ class View:
         self._codes: dict[FieldName, Tensor] = {}
         self._encodings: dict[FieldName, Tensor] = {}
         self._equal: dict[tuple[str, str, str], Tensor] = {}
-        self._extremes: dict[tuple[str, str, str], Tensor] = {}
+        self._extremes: dict[tuple[str, tuple[FieldName, ...]], Tensor] = {}
+        self._numbers: dict[FieldName, Tensor] = {}
+        self._ends: dict[tuple[FieldName, bool], tuple[Tensor, Tensor]] = {}
 
     def code(self, c: str, f: str) -> Tensor:
         """A number for each value of a field that has few: (batch * object,)."""
@@ -92,9 +94,11 @@ class View:
 
     def numbers(self, c: str, f: str) -> Tensor:
         """The values of a field: (batch * object, component)."""
-        field = self.model.schema.field(c, f)
-        values = self.now.values[c][f]
-        return as_numbers(field, values, self.dtype).reshape(-1, field.size)
+        if (c, f) not in self._numbers:
+            field, values = self.model.schema.field(c, f), self.now.values[c][f]
+            numbers = as_numbers(field, values, self.dtype)
+            self._numbers[c, f] = numbers.reshape(-1, field.size)
+        return self._numbers[c, f]
 
     def equal(self, k: str, c: str, f: str) -> Tensor:
         """Where objects have the same value as others, 0 or 1: (batch, object, other object)."""
@@ -114,16 +118,60 @@ class View:
         others = self.now.present[k].shape[1]
         return self.code(c, f).view(batch, objects, 1) == self.code(k, f).view(batch, 1, others)
 
-    def extremes(self, k: str, f: str, c: str) -> Tensor:
-        """The extremes of one field among the others: (batch * object, column)."""
-        if (k, f, c) not in self._extremes:
-            found = self.model.featuriser.extremes_of(self.now, k, f, c, self.dtype)
-            self._extremes[k, f, c] = found.flatten(0, 1)
-        return self._extremes[k, f, c]
+    def extremes(self, c: str, fields: tuple[FieldName, ...]) -> Tensor:
+        """The extremes of some fields among the others: (batch * object, column)."""
+        if (c, fields) not in self._extremes:
+            featuriser = self.model.featuriser
+            parts = [
+                self._extremes_of_all(k, f, c)
+                if self._has_all(k, c)
+                else featuriser.extremes_of(self.now, k, f, c, self.dtype)
+                for k, f in fields
+            ]
+            self._extremes[c, fields] = torch.cat(parts, dim=-1).flatten(0, 1)
+        return self._extremes[c, fields]
+
+    def _has_all(self, k: str, c: str) -> bool:
+        """Whether no row is empty, so that every object has others of a class to look at."""
+        others = self.now.present[k].shape[1] - (k == c)
+        return others > 0 and self.absent(k) is None and self.absent(c) is None
+
+    def _extremes_of_all(self, k: str, f: str, c: str) -> Tensor:
+        """As the featuriser gives them, without masks: (batch, object, column)."""
+        featuriser = self.model.featuriser
+        batch, objects = self.now.present[c].shape
+        high, low = self._ends_of(k, f, k == c)
+        parts = [high, low]
+        if f in comparable(self.model.schema, k, c):
+            own = self.numbers(c, f).unflatten(0, (batch, objects))
+            parts += [high - own, low - own]
+        columns = torch.cat([part.expand(batch, objects, -1) for part in parts], dim=-1)
+        if c not in featuriser.scales.extremes:
+            return columns
+        mean, sd = featuriser.scales.extremes[c][:, featuriser.extremes_at(k, f, c)].to(columns)
+        return columns.sub_(mean).div_(sd)
+
+    def _ends_of(self, k: str, f: str, without_oneself: bool) -> tuple[Tensor, Tensor]:
+        """The largest and the smallest values: (batch, 1 or object, component) each."""
+        key = ((k, f), without_oneself)
+        if key not in self._ends:
+            numbers = self.numbers(k, f).unflatten(0, self.now.present[k].shape)
+            if without_oneself:
+                self._ends[key] = _top_of_others(numbers), -_top_of_others(-numbers)
+            else:
+                low, high = numbers.aminmax(dim=1, keepdim=True)
+                self._ends[key] = high, low
+        return self._ends[key]
 
     def absent(self, c: str) -> Tensor | None:
         """Which rows are no objects, (batch, object); None if all are."""
         return self._lasting.absent(self.now.present[c])
+
+
+def _top_of_others(numbers: Tensor) -> Tensor:
+    """The largest of all others, along the second axis: the second largest for the largest."""
+    first, second = numbers.topk(2, dim=1).values.split(1, dim=1)
+    return torch.where(numbers == first, second, first)
 
 
 def _code(field: Field, values: Tensor) -> Tensor:

@@ -178,3 +178,13 @@ def test_map_reaches_every_tensor() -> None:
     halved = predictions.map(lambda t: t[:1]).classes["Thing"]
     assert [len(t) for t in (halved.mean, halved.sigma, halved.logits["f"])] == [1, 1, 1]
     assert np.isclose(predictions["Thing", "f"].log_probabilities.exp().sum().item(), 2.0)
+
+
+def test_draws_of_choices_follow_from_the_generator_alone() -> None:
+    """They are made on the processor, whatever device the model is on."""
+    logits = torch.randn(6, 3, 5, generator=torch.Generator().manual_seed(0))
+    field = CategoricalField(Categorical(5), log_floored_softmax(logits))
+    drawn = field.sample(torch.Generator().manual_seed(1))
+    flat = field.log_probabilities.exp().flatten(0, -2)
+    expected = torch.multinomial(flat, 1, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(drawn, expected.view(6, 3)) and drawn.device == logits.device

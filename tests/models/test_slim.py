@@ -167,3 +167,17 @@ def test_what_lasts_is_never_out_of_date() -> None:
     check(data.transitions().before)
     with torch.inference_mode():
         move(data.transitions().before.map(torch.clone))
+
+
+def test_extremes_of_full_worlds_are_those_of_the_featuriser() -> None:
+    data = oocdm.collect(oocdm.make("mouse", num_food=3, num_monsters=1), steps=40, seed=0)
+    transitions = data.transitions()
+    model = FastModel(data.schema, ModelOptions(), Featuriser.measure(transitions))
+    before = transitions.before
+    for c in data.schema.classes:
+        columns = model.featuriser.extreme_columns[c]
+        fields = tuple(dict.fromkeys((x.source_class, x.source_field) for x in columns))
+        for dtype in (torch.float32, torch.float64):
+            found = View(model, dtype, before).extremes(c, fields)
+            parts = [model.featuriser.extremes_of(before, k, f, c, dtype) for k, f in fields]
+            assert torch.equal(found, torch.cat(parts, -1).flatten(0, 1))
