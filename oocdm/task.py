@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ class Task:
     """Reward and termination of a task as functions of batches of objects.
 
     `reward(state_and_action, next_state)` gives one number a row, `terminated(next_state)`
-    one boolean a row; `reads` names the fields they look at, as `Class.field`.
+    one boolean a row; `reads` names the fields they look at, as `Class.field`; a single one may
+    be given as it is.
 
     >>> task = Task(
     ...     reward=lambda before, after: after["Ball", "x"].sum(1),
@@ -35,7 +36,8 @@ class Task:
     reads: Sequence[str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reads", tuple(self.reads))
+        reads = (self.reads,) if isinstance(self.reads, str) else tuple(self.reads)
+        object.__setattr__(self, "reads", reads)
 
     def check_reads(self, before: Any, after: Any) -> None:
         """Raise a `PlanError` if reward or termination look at a field that `reads` lacks.
@@ -60,6 +62,10 @@ class Task:
             schema.field(class_name, field_name)
 
 
+# What may be asked of a batch beside its values.
+_OPEN = ("schema", "present", "observed", "batch_size", "counts", "device", "is_all_known")
+
+
 class _Recorder:
     """A batch that remembers which fields were looked at."""
 
@@ -71,5 +77,32 @@ class _Recorder:
         self.names.add(".".join(key))
         return self._batch[key]
 
+    @property
+    def values(self) -> Mapping[str, Mapping[str, Any]]:
+        return {c: _RecordedFields(self, c, fields) for c, fields in self._batch.values.items()}
+
     def __getattr__(self, name: str) -> Any:
+        if name not in _OPEN:
+            raise PlanError(
+                f"Task: expected reward and termination to look at batch[class, field], or at "
+                f"{', '.join(_OPEN)}, got `{name}`, of which nobody knows what it reads. Index "
+                "what is needed, as in after['Mouse', 'health']."
+            )
         return getattr(self._batch, name)
+
+
+class _RecordedFields(Mapping[str, Any]):
+    """The fields of one class of a recorder's batch; what is taken is recorded."""
+
+    def __init__(self, recorder: _Recorder, class_name: str, fields: Mapping[str, Any]) -> None:
+        self._recorder, self._class_name, self._fields = recorder, class_name, fields
+
+    def __getitem__(self, name: str) -> Any:
+        self._recorder.names.add(f"{self._class_name}.{name}")
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)

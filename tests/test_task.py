@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -56,6 +57,62 @@ def test_what_is_read_must_be_named() -> None:
     )
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         task("Mouse.alive").check_reads(batch, batch)
+
+
+def batch() -> Snapshot:
+    return Snapshot.of(
+        SCHEMA, {"Mouse": {"hunger": torch.zeros(2, 3), "alive": torch.ones(2, 3).long()}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("reward", "read"),
+    [
+        (lambda before, after: after.values["Mouse"]["hunger"].sum(1), "Mouse.hunger"),
+        (lambda before, after: after.values["Mouse"].get("hunger").sum(1), "Mouse.hunger"),
+        (
+            lambda before, after: sum(v.sum(1) for v in after.values["Mouse"].values()),
+            "Mouse.alive, Mouse.hunger",
+        ),
+    ],
+)
+def test_values_that_are_not_indexed_are_seen_too(reward: Any, read: str) -> None:
+    def never(after: Any) -> Any:
+        return torch.zeros(after.batch_size, dtype=torch.bool)
+
+    with pytest.raises(PlanError, match=f"^Task: reward or termination read {re.escape(read)}, "):
+        Task(reward, never, []).check_reads(batch(), batch())
+    Task(reward, never, ["Mouse.hunger", "Mouse.alive"]).check_reads(batch(), batch())
+
+
+def test_what_cannot_be_seen_is_refused() -> None:
+    chosen = Task(
+        lambda before, after: after.map(torch.clone)["Mouse", "hunger"].sum(1),
+        lambda after: after["Mouse", "alive"].all(1),
+        ["Mouse.alive"],
+    )
+    message = (
+        "Task: expected reward and termination to look at batch[class, field], or at schema, "
+        "present, observed, batch_size, counts, device, is_all_known, got `map`, of which nobody "
+        "knows what it reads. Index what is needed, as in after['Mouse', 'health']."
+    )
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        chosen.check_reads(batch(), batch())
+
+
+def test_what_is_no_value_may_be_looked_at() -> None:
+    def reward(before: Any, after: Any) -> Any:
+        assert after.schema is SCHEMA and after.counts == {"Mouse": 3}
+        shown = after.present["Mouse"] & after.observed["Mouse"]["hunger"]
+        return shown.sum(1) + torch.zeros(after.batch_size)
+
+    Task(reward, lambda after: after.present["Mouse"].any(1), []).check_reads(batch(), batch())
+
+
+def test_a_single_field_may_be_named_as_it_is() -> None:
+    chosen = Task(lambda before, after: None, lambda after: None, "Mouse.hunger")
+    assert chosen.reads == ("Mouse.hunger",)
+    chosen.check(SCHEMA)
 
 
 def test_check_accepts_state_and_action_fields() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from oocdm.errors import DataError
+from oocdm.errors import DataError, OocdmError
 from oocdm.schema import Schema
 
 PerField = Mapping[str, Mapping[str, Tensor]]
@@ -42,18 +42,28 @@ class Snapshot:
     def of(
         schema: Schema, values: PerField, present: Mapping[str, Tensor] | None = None
     ) -> Snapshot:
-        """A snapshot from its values; all objects present and all values known by default."""
+        """A snapshot from its values, which are all known.
+
+        All objects of classes of which `present` says nothing are there. It must tell how many
+        objects there are of a class that has no values, since all its fields are actions.
+        """
+        given = {name: values.get(name, {}) for name in schema.classes}
         chosen: dict[str, Tensor] = {}
         observed: dict[str, dict[str, Tensor]] = {}
-        for name in schema.classes:
-            first = next(iter(values[name].values()))
-            chosen[name] = (
-                torch.ones(first.shape[:2], dtype=torch.bool, device=first.device)
-                if present is None
-                else present[name]
-            )
-            observed[name] = {field: chosen[name] for field in values[name]}
-        return Snapshot(schema, values, chosen, observed)
+        for name, fields in given.items():
+            if present is not None and name in present:
+                chosen[name] = present[name]
+            elif fields:
+                first = next(iter(fields.values()))
+                chosen[name] = torch.ones(first.shape[:2], dtype=torch.bool, device=first.device)
+            else:
+                raise DataError(
+                    f"Snapshot.of: class `{name}`: expected values, or `present` to tell how many "
+                    f"objects there are, got neither. Give present={{{name!r}: ...}}, booleans of "
+                    "shape (batch, object)."
+                )
+            observed[name] = dict.fromkeys(fields, chosen[name])
+        return Snapshot(schema, given, chosen, observed)
 
     def __getitem__(self, key: tuple[str, str]) -> Tensor:
         class_name, field_name = key
@@ -71,6 +81,11 @@ class Snapshot:
         return next(iter(self.present.values())).shape[0]
 
     @property
+    def device(self) -> torch.device:
+        """Where the tensors are."""
+        return next(iter(self.present.values())).device
+
+    @property
     def counts(self) -> dict[str, int]:
         """Number of object rows of each class, padding included."""
         return {name: present.shape[1] for name, present in self.present.items()}
@@ -83,6 +98,56 @@ class Snapshot:
             for c, fields in self.observed.items()
             for known in fields.values()
         )
+
+    def check(
+        self,
+        where: str,
+        schema: Schema,
+        whose: str,
+        error: type[OocdmError],
+        with_actions: bool = False,
+    ) -> None:
+        """Raise `error` unless this has a schema, and all its fields in their shapes.
+
+        `whose` schema it is, say "model", is part of the message. Actions may be missing unless
+        they are asked for.
+        """
+        difference = None if self.schema is schema else schema.difference(self.schema)
+        if difference is not None:
+            raise error(
+                f"{where}: expected a state of the {whose}'s schema, got another one: {difference} "
+                f"({whose} against state). Give a state of the {whose}'s world."
+            )
+        batch = next((mask.shape[:1] for mask in self.present.values()), None)
+        for c in schema.classes:
+            present = self.present.get(c)
+            if present is None or present.ndim != 2 or present.shape[:1] != batch:
+                got = "none" if present is None else f"shape {tuple(present.shape)}"
+                raise error(
+                    f"{where}: present[{c!r}]: expected booleans of shape (batch, object), with "
+                    f"the same batch in every class, got {got}. Make states with Snapshot.of."
+                )
+            for f, field in schema.fields(c).items():
+                if with_actions or not field.action:
+                    wrong = self._wrong_shape(c, f, (*present.shape, *field.shape))
+                    maker = "with_actions" if field.action else "Snapshot.of"
+                    if wrong is not None:
+                        raise error(f"{where}: {wrong} Make it with {maker}.")
+
+    def _wrong_shape(self, c: str, f: str, shape: tuple[int, ...]) -> str | None:
+        """In words, what is wrong with the tensors of a field; None if nothing is."""
+        for what, tensors, expected in (
+            ("values", self.values, shape),
+            ("observed", self.observed, shape[:2]),
+        ):
+            tensor = tensors.get(c, {}).get(f)
+            if tensor is None or tuple(tensor.shape) != expected:
+                got = "none" if tensor is None else f"shape {tuple(tensor.shape)}"
+                return (
+                    f"{what}[{c!r}][{f!r}]: expected shape {expected} (batch, object, ...), got "
+                    f"{got}."
+                )
+        return None
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Snapshot:
         """The snapshot with every tensor replaced by `change` of it."""

@@ -1,7 +1,8 @@
-"""One value of a field, as a person gives it."""
+"""Values of fields and whole numbers, as a person gives them."""
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,54 @@ def read_value(where: str, field: Field, value: Any, error: type[OocdmError]) ->
         ) from None
     if numbers.shape != field.shape:
         raise error(f"{where}: expected a value of shape {field.shape}, got {value!r}.")
-    is_allowed = np.isfinite(numbers) & ~field.out_of_domain(numbers)
-    if field.dtype is not np.float32:
-        is_allowed &= numbers == np.round(numbers)
-    if not is_allowed.all():
-        raise error(
-            f"{where}: expected {_numbers(field)}, got {value!r}. The schema declares what the "
-            "field allows."
-        )
+    if not is_allowed(field, numbers).all():
+        raise error(not_allowed(where, field, value))
     return numbers.astype(field.dtype)
+
+
+def is_allowed(field: Field, numbers: np.ndarray) -> np.ndarray:
+    """A mask of the numbers that a field allows, each as the field would hold it.
+
+    >>> from oocdm.schema import Integer, Real
+    >>> is_allowed(Integer(2, 5), np.array([2, 3.7, 99]))
+    array([ True, False, False])
+    >>> is_allowed(Real(0.0, 0.3), np.array([float(np.float32(0.3))]))  # a little above 0.3
+    array([ True])
+    """
+    is_whole = field.dtype is not np.float32
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+        held: np.ndarray = numbers.astype(np.float64 if is_whole else np.float32)
+    allowed: np.ndarray = np.isfinite(held) & ~field.out_of_domain(held)
+    return allowed & (held == np.round(held)) if is_whole else allowed
+
+
+def not_allowed(where: str, field: Field, value: Any) -> str:
+    """The message about a value that a field does not allow.
+
+    >>> from oocdm.schema import Integer
+    >>> print(not_allowed("do `Ant[0].level`", Integer(2, 5), 9))
+    do `Ant[0].level`: expected a whole number from 2 to 5, got 9. The schema declares what the \
+field allows.
+    """
+    return (
+        f"{where}: expected {_numbers(field)}, got {value!r}. The schema declares what the field "
+        "allows."
+    )
+
+
+def read_count(
+    where: str, value: Any, error: type[OocdmError], advice: str = "", least: int = 1
+) -> int:
+    """A whole number, also one of NumPy's; anything else or less than `least` raises `error`.
+
+    >>> read_count("horizon", np.int64(20), OocdmError)
+    20
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+        raise error(
+            f"{where}: expected a whole number of at least {least}, got {value!r}. {advice}".strip()
+        )
+    return int(value)
 
 
 def _number_of(where: str, field: Field, name: str, error: type[OocdmError]) -> int:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot, Transitions
-from oocdm.data.values import read_value
+from oocdm.data.values import read_count, read_value
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Variable
 from oocdm.inference.dynamics import Dynamics
@@ -85,10 +85,11 @@ def counterfactual(
     """What would have happened if some variables had been set at one step of an episode.
 
     The answer goes on to the end of the episode, a gap in its steps, or `horizon`. `do` sets
-    variables such as `Mouse[0].move` at the first step, or with `hold` from then on. All other
-    actions are as logged, and so is the noise: what chance brought in each transition, by the
-    model's light, it brings again. For choices among values several noises fit what was logged;
-    `seed` draws one. Objects come and go as they did, and values that were not logged stay unknown.
+    variables such as `Mouse[0].move` at the first step, or with `hold` from then on, as long as
+    their objects are there; a static field keeps what it is set to. All other actions are as
+    logged, and so is the noise: what chance brought in each transition, by the model's light, it
+    brings again. For choices among values several noises fit what was logged; `seed` draws one.
+    Objects come and go as they did, and other values that were not logged stay unknown.
 
     >>> import oocdm
     >>> env = oocdm.make("block", num_blocks=2)
@@ -102,6 +103,9 @@ def counterfactual(
     {0}
     """
     data.check_schema(result.model.schema, "the model")
+    if horizon is not None:
+        advice = "It is how many steps the answer has."
+        horizon = read_count("counterfactual: `horizon`", horizon, ModelError, advice)
     if episode not in data.episode_ids:
         raise DataError(f"counterfactual: the dataset has no episode {episode}.")
     numbers = data.step[data.starts]
@@ -112,7 +116,8 @@ def counterfactual(
     rows = rows[: gaps[0] + 1 if len(gaps) else None][:horizon]
     dynamics = Dynamics(result)
     generator = torch.Generator().manual_seed(seed)
-    settings = {Variable.parse(name): value for name, value in do.items()}
+    settings = _read(do, data.transitions(rows[:1]).before, step)
+    static = {v: value for v, value in settings.items() if data.schema.field(v[0], v[2]).static}
     steps: list[int] = []
     actual: list[Snapshot] = []
     imagined: list[Snapshot] = []
@@ -122,7 +127,7 @@ def counterfactual(
         if not imagined or hold:
             before = _set(before, settings)
         noise = _noise(dynamics.predict(logged.before), logged, generator)
-        imagined.append(_realise(dynamics.predict(before), noise, logged))
+        imagined.append(_set(_realise(dynamics.predict(before), noise, logged), static))
         actual.append(logged.after)
         steps.append(int(numbers[row]) + 1)
     return Counterfactual(tuple(steps), tuple(actual), tuple(imagined))
@@ -164,19 +169,34 @@ def _with_state(logged: Snapshot, state: Snapshot | None) -> Snapshot:
     return Snapshot(logged.schema, values, logged.present, observed)
 
 
-def _set(before: Snapshot, settings: Mapping[Variable, Any]) -> Snapshot:
-    """A snapshot in which some variables have been set."""
-    values = {c: dict(fields) for c, fields in before.values.items()}
-    for variable, value in settings.items():
-        c, i, f = variable
-        field = before.schema.field(c, f)
-        if i >= before.present[c].shape[1] or not before.present[c][0, i]:
-            raise ModelError(f"do: there is no {c}[{i}] at this step.")
-        changed = values[c][f].clone()
+def _read(do: Mapping[str, Any], first: Snapshot, step: int) -> dict[Variable, Tensor]:
+    """What shall be set, of objects that are there at the first step."""
+    settings = {}
+    for name, value in do.items():
+        c, i, f = variable = Variable.parse(name)
+        field = first.schema.field(c, f)
+        there = first.present[c][0].nonzero()[:, 0].tolist()
+        if i not in there:
+            known = ", ".join(f"{c}[{j}]" for j in there) or "none"
+            raise ModelError(
+                f"do `{variable}`: expected an object that is there at step {step}, got {c}[{i}], "
+                f"which is not. There are: {known}."
+            )
         read = read_value(f"do `{variable}`", field, value, ModelError)
-        changed[0, i] = torch.from_numpy(read).to(changed)
-        values[c][f] = changed
-    return Snapshot(before.schema, values, before.present, before.observed)
+        settings[variable] = torch.from_numpy(read)
+    return settings
+
+
+def _set(snapshot: Snapshot, settings: Mapping[Variable, Tensor]) -> Snapshot:
+    """A snapshot in which some variables have been set, those of objects that are there."""
+    values = {c: dict(fields) for c, fields in snapshot.values.items()}
+    observed = {c: dict(fields) for c, fields in snapshot.observed.items()}
+    for (c, i, f), value in settings.items():
+        if snapshot.present[c][0, i]:
+            changed, known = values[c][f].clone(), observed[c][f].clone()
+            changed[0, i], known[0, i] = value.to(changed), True
+            values[c][f], observed[c][f] = changed, known
+    return Snapshot(snapshot.schema, values, snapshot.present, observed)
 
 
 def _words(value: Any) -> str:

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from oocdm.data.derived import Derived, absent_rows
-from oocdm.data.snapshot import PerField, Snapshot
+from oocdm.data.snapshot import Snapshot
+from oocdm.data.values import read_count
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
 from oocdm.inference.evaluate import Fitted
@@ -19,13 +20,16 @@ from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.prediction import FieldPredictions, Predictions
 from oocdm.schema import Schema
 
+_HORIZON = "It is how many steps are simulated."
+
 
 class Dynamics:
     """Steps many worlds as a fitted model believes that they go on.
 
     With `reads`, fields such as `Mouse.hunger`, only those fields are simulated that can reach
     them under the graph within `horizon` steps; all others stay as they are, and what is read
-    comes out the same. Static fields, and which objects are present, never change.
+    comes out the same. Static fields, and which objects are present, never change, and what is
+    unknown of a field that stays as it is stays unknown.
 
     >>> import oocdm
     >>> env = oocdm.make("block", num_blocks=2)
@@ -45,8 +49,12 @@ class Dynamics:
         self, result: Fitted, reads: Iterable[str] | None = None, horizon: int | None = None
     ) -> None:
         keep_freed_memory()
+        if horizon is not None:
+            horizon = read_count("Dynamics: `horizon`", horizon, ModelError, _HORIZON)
         model, graph = result.model, result.graph
         self.schema = model.schema
+        self.device = model.device
+        self._last_schema = model.schema
         self._fields = [
             (c, f)
             for c in self.schema.classes
@@ -87,10 +95,27 @@ class Dynamics:
         """The next state from states and actions: drawn, or without a seed the most likely.
 
         Each field has random numbers of its own, so that leaving fields out changes nothing
-        that is read.
+        that is read. The next state is on the device of the state that is given.
         """
+        if before.schema is not self._last_schema:
+            self._check(before, with_actions=False)
+            self._last_schema = before.schema
+        try:
+            if before.device == self.device:
+                return self._step(before, seed)
+            return self._step(before.to(self.device), seed).to(before.device)
+        except (KeyError, IndexError, RuntimeError):
+            # Not before every step, which would cost a planner time.
+            self._check(before, with_actions=True)
+            raise
+
+    def _check(self, before: Snapshot, with_actions: bool) -> None:
+        before.check("Dynamics.step", self.schema, "model", ModelError, with_actions)
+
+    def _step(self, before: Snapshot, seed: int | None) -> Snapshot:
         predictions: FieldPredictions
-        if self._predict_known is not None and before.is_all_known:
+        is_all_known = before.is_all_known
+        if self._predict_known is not None and is_all_known:
             predictions = self._predict_known(before)
         else:
             predictions = self._predict(before)
@@ -106,16 +131,20 @@ class Dynamics:
             absent = self._absent(before.present[c])
             return drawn if absent is None else _blank(drawn, absent)
 
-        values: dict[str, dict[str, Tensor]] = {}
+        values: dict[str, dict[str, Tensor]] = {c: {} for c in self.schema.classes}
+        observed: dict[str, dict[str, Tensor]] = {c: {} for c in self.schema.classes}
         for i, (c, f) in enumerate(self._fields):
+            # What is simulated is known. The very tensor `present` says so at no cost.
+            known = before.present[c]
             if (c, f) not in self._targets:
                 now = before.values[c][f]
+                known = known if is_all_known else before.observed[c][f]
             elif self._unmoved is None:
                 now = draw(i)
             else:
                 now = self._unmoved.next_value(c, f, before, seed, partial(draw, i))
-            values.setdefault(c, {})[f] = now
-        return Snapshot(self.schema, values, before.present, _observed(values, before.present))
+            values[c][f], observed[c][f] = now, known
+        return Snapshot(self.schema, values, before.present, observed)
 
 
 def _blank(values: Tensor, absent: Tensor) -> Tensor:
@@ -137,7 +166,8 @@ def reaching(graph: ClassGraph, reads: Iterable[str], horizon: int | None = None
         if graph.schema.field(edge.source_class, edge.source_field).is_target:
             source = f"{edge.source_class}.{edge.source_field}"
             parents.setdefault(edge.target, set()).add(source)
-    found = {name for name in reads if _field_is_target(graph.schema, name)}
+    names = [reads] if isinstance(reads, str) else reads
+    found = {name for name in names if _field_is_target(graph.schema, name)}
     steps = 1
     while horizon is None or steps < horizon:
         more = found.union(*(parents.get(name, set()) for name in found))
@@ -174,16 +204,11 @@ def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]]) -
                     f"Action `{c}.{f}`: expected values of shape {expected} "
                     f"(world, object, ...), got {got}."
                 )
-            values[c][f] = _blank(value, ~present)
-            observed[c][f] = present
+            values.setdefault(c, {})[f] = _blank(value, ~present)
+            observed.setdefault(c, {})[f] = present
     return Snapshot(state.schema, values, state.present, observed)
 
 
 def _field_is_target(schema: Schema, name: str) -> bool:
     class_name, _, field_name = name.partition(".")
     return schema.field(class_name, field_name).is_target
-
-
-def _observed(values: PerField, present: Mapping[str, Tensor]) -> PerField:
-    """All present objects are known, since they are simulated."""
-    return {c: dict.fromkeys(fields, present[c]) for c, fields in values.items()}

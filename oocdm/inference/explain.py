@@ -110,6 +110,7 @@ class _Searcher:
         self.model, self.graph, self.data, self.rng = model, graph, data, rng
         self.predict = model.under(model.structures(graph))
         self.resolution = model.resolution(RESOLUTION)
+        self._places: dict[tuple[str, str], np.ndarray] = {}
 
     def row(self, episode: int, step: int) -> int:
         """The transition at a step of an episode."""
@@ -194,9 +195,15 @@ class _Searcher:
     def _other_values(self, parent: Variable) -> Tensor:
         """Values that a field has elsewhere in the data."""
         c, _, f = parent
-        rows = self.data.starts[self.rng.integers(len(self.data), size=8 * NUM_OTHERS)]
-        values = self.data.values[c][f][rows][self.data.observed[c][f][rows]]
-        return torch.as_tensor(values[self.rng.integers(len(values), size=NUM_OTHERS)])
+        places = self._known_places(c, f)
+        row, slot = places[self.rng.integers(len(places), size=NUM_OTHERS)].T
+        return torch.as_tensor(self.data.values[c][f][self.data.starts[row], slot])
+
+    def _known_places(self, c: str, f: str) -> np.ndarray:
+        """Where the values of a field are known before a step: (value, 2), transition and slot."""
+        if (c, f) not in self._places:
+            self._places[c, f] = np.argwhere(self.data.observed[c][f][self.data.starts])
+        return self._places[c, f]
 
     def _words(self, snapshot: Snapshot, variable: Variable) -> str:
         c, i, f = variable

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.errors import ModelError
+from oocdm.data.values import is_allowed, not_allowed, read_count
+from oocdm.errors import ModelError, suggest
 from oocdm.inference.dynamics import Dynamics, with_actions
 from oocdm.inference.evaluate import Fitted
+from oocdm.schema import Field, Schema
+
+_STEPS = "So many are drawn."
 
 
 @dataclass(frozen=True)
@@ -48,13 +53,15 @@ class Rollout:
 def rollout(
     result: Fitted,
     state: Snapshot,
-    actions: Mapping[str, Mapping[str, Tensor]],
+    actions: Mapping[str, Mapping[str, Tensor]] | None = None,
     samples: int = 100,
     seed: int = 0,
+    steps: int | None = None,
 ) -> Rollout:
     """Draw futures of each world of a batch under given actions.
 
     `actions[class][field]` is (step, world, object, ...); its length is that of the rollout.
+    Where nothing can be chosen, `steps` says how long it is.
 
     >>> import oocdm
     >>> env = oocdm.make("block", num_blocks=2)
@@ -67,28 +74,79 @@ def rollout(
     >>> low.shape
     torch.Size([8, 1, 1])
     """
-    if samples < 1:
-        raise ModelError(f"rollout: expected at least 1 sample, got {samples}.")
-    lengths = {len(each) for fields in actions.values() for each in fields.values()}
-    if len(lengths) != 1:
-        raise ModelError(
-            "rollout: expected actions for the same number of steps in every field, "
-            f"got {sorted(lengths) or 'none'}."
-        )
+    samples = read_count("rollout: `samples`", samples, ModelError, "So many futures are drawn.")
     dynamics = Dynamics(result)
-    device = result.model.device
+    device = dynamics.device
+    state.check("rollout", dynamics.schema, "model", ModelError)
+    num_steps, read = _read_actions(state, actions or {}, steps)
     generator = torch.Generator().manual_seed(seed)
     now = state.to(device).map(lambda tensor: tensor.repeat_interleave(samples, 0))
     states = []
-    for step in range(lengths.pop()):
+    for step in range(num_steps):
         chosen: PerField = {
             c: {
                 f: each[step].to(device).repeat_interleave(samples, 0) for f, each in fields.items()
             }
-            for c, fields in actions.items()
+            for c, fields in read.items()
         }
         now = dynamics.step(
             with_actions(now, chosen), int(torch.randint(2**62, (), generator=generator))
         )
         states.append(now)
     return Rollout(tuple(states), state.batch_size, samples)
+
+
+def _read_actions(
+    state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]], steps: int | None
+) -> tuple[int, dict[str, dict[str, Tensor]]]:
+    """The number of steps, and actions for all of them that the schema allows."""
+    schema = state.schema
+    _check_names(schema, actions)
+    lengths = {
+        len(each) if each.ndim else 0 for fields in actions.values() for each in fields.values()
+    }
+    if steps is not None:
+        lengths.add(read_count("rollout: `steps`", steps, ModelError, _STEPS))
+    if len(lengths) != 1:
+        raise ModelError(
+            "rollout: expected actions for the same number of steps in every field, and `steps` "
+            f"to be that or left out, got {sorted(lengths) or 'neither'}. Without action fields, "
+            "say `steps`."
+        )
+    num_steps = read_count("rollout: steps of the actions", lengths.pop(), ModelError, _STEPS)
+    read: dict[str, dict[str, Tensor]] = {}
+    for c in schema.classes:
+        for f, field in schema.fields(c).items():
+            if field.action:
+                given = actions.get(c, {}).get(f)
+                where = f"Action `{c}.{f}`"
+                chosen = _read_action(where, field, given, num_steps, state.present[c])
+                read.setdefault(c, {})[f] = chosen
+    return num_steps, read
+
+
+def _check_names(schema: Schema, actions: Mapping[str, Mapping[str, Tensor]]) -> None:
+    for c, fields in actions.items():
+        known = [f for f, field in schema.fields(c).items() if field.action]
+        for f in fields:
+            if f not in known:
+                raise ModelError(f"rollout: unknown action `{c}.{f}`. {suggest(f, known)}")
+
+
+def _read_action(
+    where: str, field: Field, given: Tensor | None, num_steps: int, present: Tensor
+) -> Tensor:
+    """The actions of one field, which are all there and allowed."""
+    expected = (num_steps, *present.shape, *field.shape)
+    if given is None or tuple(given.shape) != expected:
+        got = "none" if given is None else f"shape {tuple(given.shape)}"
+        raise ModelError(
+            f"{where}: expected values of shape {expected} (step, world, object, ...), got {got}."
+        )
+    # What is said of absent objects does not matter.
+    numbers = given.detach().cpu().numpy()[:, present.cpu().numpy()]
+    objects = numbers.reshape(-1, *field.shape)
+    wrong = ~is_allowed(field, objects).reshape(-1, field.size).all(1)
+    if wrong.any():
+        raise ModelError(not_allowed(where, field, objects[wrong][0].tolist()))
+    return given if field.dtype is np.float32 else given.long()

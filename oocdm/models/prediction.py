@@ -64,7 +64,8 @@ class CategoricalField:
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw values of the field."""
         flat = self.log_probabilities.exp().flatten(0, -2)
-        drawn = torch.multinomial(flat, 1, generator=generator)
+        # On the processor, where the generator is: so draws are the same on every device.
+        drawn = torch.multinomial(flat.cpu(), 1, generator=generator).to(flat.device)
         return drawn.view(self.log_probabilities.shape[:-1]) + int(self.field.low or 0)
 
     def mode(self) -> Tensor:

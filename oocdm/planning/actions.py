@@ -24,7 +24,8 @@ class ActionVariables:
     Only objects that act have any, so nothing else can influence a plan: neither padding nor
     the dead. `world` (variable,) says to which row of the batch a variable belongs; `grids` say
     where each stands among the objects; `low`, `high` (infinite if open) and `is_whole` describe
-    the numbers (Real and Integer), `num_values` the choices (Categorical and Boolean).
+    the numbers (Real and Integer), `num_values` the choices (Categorical and Boolean). `idle`
+    (batch, object, 1) is what objects do that do not act, for fields that do not allow 0.
 
     >>> from oocdm.schema import ObjectClass, Real
     >>> class Ball(ObjectClass):
@@ -48,6 +49,7 @@ class ActionVariables:
     high: Tensor
     is_whole: Tensor
     num_values: Tensor
+    idle: Grids
 
     @staticmethod
     def of(state: Snapshot, can_act: Masks | None = None) -> ActionVariables:
@@ -59,7 +61,7 @@ class ActionVariables:
                 f"{state.schema}: expected at least one action field, got none, so there is "
                 "nothing to plan. Declare what can be chosen, such as push = Real(action=True)."
             )
-        grids, worlds, described, count = {}, [], [], 0
+        grids, idle, worlds, described, count = {}, {}, [], [], 0
         for c, f, field in fields:
             mask = acting[c].unsqueeze(-1).expand(-1, -1, field.size)
             world = mask.nonzero()[:, 0]
@@ -68,6 +70,8 @@ class ActionVariables:
             grids[c, f], count = grid, count + len(world)
             worlds.append(world)
             described.append((field, len(world)))
+            if idle_value(field) != 0:
+                idle[c, f] = (state.present[c] * idle_value(field)).unsqueeze(-1)
         device = worlds[0].device
         numbers = [(field, n) for field, n in described if not is_choice(field)]
         choices = [(field, n) for field, n in described if is_choice(field)]
@@ -80,6 +84,7 @@ class ActionVariables:
             _repeat([(np.inf if f.high is None else f.high, n) for f, n in numbers], device),
             _repeat([(isinstance(f, Integer), n) for f, n in numbers], device).bool(),
             _repeat([(f.num_values or 0, n) for f, n in choices], device).long(),
+            idle,
         )
 
     @property
@@ -106,7 +111,8 @@ class ActionVariables:
     def decode(self, values: Tensor) -> dict[str, dict[str, Tensor]]:
         """Values (sample, variable) as actions (sample * batch, object, ...) a field.
 
-        Rows are sample by sample, each with the whole batch. Objects that do not act have 0.
+        Rows are sample by sample, each with the whole batch. Objects that do not act have 0 or, if
+        they are present and that is not allowed, the allowed value nearest to it.
         """
         # The grids' -1 picks the last column.
         padded = torch.cat([values, values.new_zeros(len(values), 1)], 1)
@@ -114,7 +120,10 @@ class ActionVariables:
         for (c, f), grid in self.grids.items():
             field = self.schema.field(c, f)
             dtype = torch.float32 if field.dtype is np.float32 else torch.int64
-            rows = padded[:, grid].flatten(0, 1).to(dtype)
+            chosen = padded[:, grid]
+            if (c, f) in self.idle:
+                chosen = torch.where(grid >= 0, chosen, self.idle[c, f])
+            rows = chosen.flatten(0, 1).to(dtype)
             actions.setdefault(c, {})[f] = rows.reshape(*rows.shape[:2], *field.shape)
         return actions
 
@@ -142,6 +151,15 @@ def is_choice(field: Field) -> bool:
     (True, False)
     """
     return isinstance(field, Categorical | Boolean)
+
+
+def idle_value(field: Field) -> float:
+    """What an object does that is present but cannot act: the allowed value nearest to 0.
+
+    >>> idle_value(Integer(2, 5)), idle_value(Boolean())
+    (2.0, 0.0)
+    """
+    return float(field.clip(np.zeros(())))
 
 
 def acting_objects(state: Snapshot, can_act: Masks | None = None) -> dict[str, Tensor]:

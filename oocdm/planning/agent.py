@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.data.world import AbstractWorld
-from oocdm.planning.actions import Masks, acting_objects
+from oocdm.data.values import read_count
+from oocdm.errors import PlanError
+from oocdm.planning.actions import Masks, acting_objects, idle_value
 from oocdm.planning.convert import to_world_state
+from oocdm.planning.simulator import World, world_of
 
 
 class Agent(Protocol):
@@ -43,7 +45,7 @@ class Agent(Protocol):
 class RandomAgent:
     """The random policy of a world: what any planner should beat.
 
-    >>> from oocdm.data.world import WorldState
+    >>> from oocdm.data.world import AbstractWorld, WorldState
     >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
     ...     x = Real()
@@ -65,10 +67,10 @@ class RandomAgent:
     torch.Size([7, 1])
     """
 
-    def __init__(self, world: AbstractWorld, seed: int = 0) -> None:
-        self.world = world
-        self.seed = seed
-        self._rng = np.random.default_rng(seed)
+    def __init__(self, world: World, seed: int = 0) -> None:
+        self.world = world_of("RandomAgent", world)
+        self.seed = read_count("RandomAgent: `seed`", seed, PlanError, least=0)
+        self._rng = np.random.default_rng(self.seed)
 
     def reset(self, num_worlds: int) -> None:
         """Start the random numbers anew."""
@@ -77,15 +79,22 @@ class RandomAgent:
     def act(
         self, state: Snapshot, can_act: Masks | None = None, worlds: Tensor | None = None
     ) -> PerField:
-        """Actions as the world's random policy draws them; 0 for objects that do not act."""
+        """Actions as the world's random policy draws them.
+
+        Objects that do not act have 0 or, if they are present and that is not allowed, the allowed
+        value nearest to it.
+        """
         drawn = self.world.random_actions(to_world_state(state), self._rng)
         acting = acting_objects(state, can_act)
         actions: dict[str, dict[str, Tensor]] = {}
         for c, fields in drawn.items():
             actions[c] = {}
             for f, array in fields.items():
-                values = torch.from_numpy(np.array(array, state.schema.field(c, f).dtype))
-                values = values.to(acting[c].device)
-                idle = ~acting[c].reshape(*acting[c].shape, *[1] * (values.ndim - 2))
-                actions[c][f] = values.masked_fill(idle, 0)
+                field = state.schema.field(c, f)
+                values = torch.from_numpy(np.array(array, field.dtype)).to(acting[c].device)
+                acts, idle = (
+                    mask.reshape(*mask.shape, *[1] * len(field.shape))
+                    for mask in (acting[c], state.present[c] * idle_value(field))
+                )
+                actions[c][f] = torch.where(acts, values, idle.to(values.dtype))
         return actions

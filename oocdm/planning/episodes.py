@@ -11,11 +11,13 @@ import numpy as np
 import torch
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.world import AbstractWorld, WorldState
+from oocdm.data.values import read_count
+from oocdm.data.world import WorldState
 from oocdm.errors import PlanError
 from oocdm.planning.actions import Masks
 from oocdm.planning.agent import Agent
 from oocdm.planning.convert import to_arrays, to_snapshot
+from oocdm.planning.simulator import World, world_of
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class EpisodeResults:
 
 
 def run_episodes(
-    world: AbstractWorld,
+    world: World,
     agent: Agent,
     episodes: int,
     seed: int = 0,
@@ -99,13 +101,13 @@ def run_episodes(
 ) -> EpisodeResults:
     """Let an agent act in so many episodes at once, each until it ends or `max_steps`.
 
-    `seed` is that of the world: all agents start from equal states. Worlds that ended are left
-    out, so that they cost nothing. `can_act` says which objects of a state can act, all that are
-    present if it is None. `progress` is called after each step; `watch` at the start of the first
-    episode and after each step of it. `seconds_a_step` is the agent's time for the action of one
-    world.
+    `world` is that of one of oocdm's environments, or the environment itself. `seed` is that of the
+    world: all agents start from equal states. Worlds that ended are left out, so that they cost
+    nothing. `can_act` says which objects of a state can act, all that are present if it is None.
+    `progress` is called after each step; `watch` at the start of the first episode and after each
+    step of it. `seconds_a_step` is the agent's time for the action of one world.
 
-    >>> from oocdm.data.world import WorldState
+    >>> from oocdm.data.world import AbstractWorld, WorldState
     >>> from oocdm.planning import RandomAgent
     >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
@@ -124,9 +126,12 @@ def run_episodes(
     >>> run_episodes(Balls(), RandomAgent(Balls()), episodes=3).lengths
     array([30, 30, 30])
     """
+    world = world_of("run_episodes", world)
     limit = world.max_episode_steps if max_steps is None else max_steps
-    _check_count("episodes", episodes)
-    _check_count("max_steps", limit)
+    advice = "It says how much to run."
+    episodes = read_count("run_episodes: episodes", episodes, PlanError, advice)
+    limit = read_count("run_episodes: max_steps", limit, PlanError, advice)
+    seed = read_count("run_episodes: seed", seed, PlanError, least=0)
     rng = np.random.default_rng(seed)
     state = world.reset(episodes, rng)
     agent.reset(episodes)
@@ -153,11 +158,3 @@ def run_episodes(
         if len(running) == 0:
             break
     return EpisodeResults(returns, lengths, seconds / int(lengths.sum()))
-
-
-def _check_count(name: str, value: object) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise PlanError(
-            f"run_episodes: {name}: expected a whole number of at least 1, got {value!r}. It says "
-            "how much to run."
-        )

@@ -66,7 +66,9 @@ class ICEM(Planner):
         return math.ceil(self.keep * self.elites)
 
     def _remembered(self, problem: Problem, colour: Tensor) -> Tensor:
-        """The good sequences of the plan before, as they look one step later."""
-        count = 0 if problem.warm is None else min(self._num_kept, len(problem.warm.elites))
-        fresh = problem.sample(problem.start, count, colour)
-        return fresh if problem.warm is None else problem.warm.elites_for(problem.start, fresh)
+        """The good sequences of the plans before, as they look one step later."""
+        count = min((len(warm.elites) for warm in problem.warm), default=0)
+        kept = problem.sample(problem.start, min(self._num_kept, count), colour)
+        for warm in problem.warm:
+            kept = warm.elites_for(problem.start, kept)
+        return kept

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import final
 
+import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
+from oocdm.errors import PlanError
 from oocdm.graph import ClassGraph
 from oocdm.inference import Dynamics, Fitted
 from oocdm.schema import Schema
@@ -18,7 +20,8 @@ class LearnedSimulator:
     """Steps the learned world and asks a task what it is worth.
 
     With `horizon` only those fields are simulated that can reach what the task reads within so
-    many steps; that the task reads nothing else is verified in the first step.
+    many steps, so planners may look no further; that the task reads nothing else is verified in
+    the first step.
 
     >>> import oocdm
     >>> env = oocdm.make("mouse")
@@ -34,10 +37,16 @@ class LearnedSimulator:
     """
 
     def __init__(self, result: Fitted, task: Task, horizon: int | None = None) -> None:
+        if not isinstance(task, Task):
+            raise PlanError(
+                f"task: expected an oocdm.Task, got {type(task).__name__}. Use env.task of one of "
+                "our environments, or make one: oocdm.Task(reward=..., terminated=..., reads=...)."
+            )
         task.check(result.model.schema)
         # What a graph of single variables leaves out differs from object to object.
         prunes = horizon is not None and isinstance(result.graph, ClassGraph)
         self.dynamics = Dynamics(result, task.reads if prunes else None, horizon)
+        self.horizon = horizon if prunes else None
         self.task = task
         self._reads_are_checked = not prunes
 
@@ -45,6 +54,11 @@ class LearnedSimulator:
     def schema(self) -> Schema:
         """The classes and fields of the world."""
         return self.dynamics.schema
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return self.dynamics.device
 
     def step(self, before: Snapshot, seed: int | None) -> Snapshot:
         """One step of every row as the model believes it may go; without a seed, most likely."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
+from oocdm.data.values import read_count
 from oocdm.errors import PlanError
 from oocdm.inference import Fitted
 from oocdm.planning.actions import Masks
@@ -51,7 +52,7 @@ class MPC:
         warm_start: bool = True,
         prune: bool = True,
     ) -> None:
-        chosen = CEM() if planner is None else planner
+        chosen = _checked_planner(CEM() if planner is None else planner)
         simulator = LearnedSimulator(result, task, chosen.horizon if prune else None)
         self._init(simulator, chosen, seed, warm_start)
 
@@ -71,47 +72,52 @@ class MPC:
 
     def _init(self, simulator: Simulator, planner: Planner, seed: int, warm_start: bool) -> None:
         self.simulator = simulator
-        self.planner = planner
-        self.seed = seed
+        self.planner = _checked_planner(planner)
+        advice = "The random numbers of all plans follow from it."
+        self.seed = read_count("MPC: `seed`", seed, PlanError, advice, least=0)
         self.warm_start = warm_start
         self._generators: list[torch.Generator] = []
-        self._warm: WarmStart | None = None
-        # For each world its row in the warm start, -1 if it has none.
-        self._rows = torch.zeros(0, dtype=torch.long)
+        # The latest plans of all worlds, each with the row of every world in it, -1 for none.
+        self._plans: list[tuple[WarmStart, Tensor]] = []
 
     def reset(self, num_worlds: int) -> None:
         """Forget earlier plans: episodes start in so many worlds."""
         self._generators = [_generator(self.seed, world) for world in range(num_worlds)]
-        self._warm = None
-        self._rows = torch.full((num_worlds,), -1)
+        self._plans = []
 
     def act(
         self, state: Snapshot, can_act: Masks | None = None, worlds: Tensor | None = None
     ) -> PerField:
-        """Actions (batch, object, ...) for a state; 0 for objects that do not act.
+        """Actions (batch, object, ...) for a state.
 
-        `worlds` (batch,) says which of the worlds the rows are, so that those that ended can be
-        left out; all in order if it is None.
+        Objects that do not act have 0 or, if they are present and that is not allowed, the allowed
+        value nearest to it. `worlds` (batch,) says which of the worlds the rows are, so that those
+        that ended can be left out, or worlds be acted in by turns; all in order if it is None.
         """
-        chosen = torch.arange(len(self._rows)) if worlds is None else worlds.cpu()
+        chosen = torch.arange(len(self._generators)) if worlds is None else worlds.cpu()
         self._check(chosen, state.batch_size)
-        device = next(iter(state.present.values())).device
-        warm = self._warm and self._warm.select(self._rows[chosen].to(device))
         plan = self.planner.plan(
             self.simulator,
             state,
             can_act,
-            warm,
+            [warm.select(rows[chosen]) for warm, rows in self._plans if (rows[chosen] >= 0).any()],
             generator=[self._generators[world] for world in chosen.tolist()],
         )
-        if self.warm_start:
-            self._warm = plan.warm
-            self._rows = torch.full_like(self._rows, -1)
-            self._rows[chosen] = torch.arange(len(chosen))
+        if self.warm_start and plan.warm is not None:
+            self._remember(plan.warm, chosen)
         return plan.actions
 
+    def _remember(self, warm: WarmStart, worlds: Tensor) -> None:
+        """Keep a plan of some worlds instead of the earlier ones of these worlds."""
+        for _, rows in self._plans:
+            rows[worlds] = -1
+        self._plans = [(plan, rows) for plan, rows in self._plans if (rows >= 0).any()]
+        own = torch.full((len(self._generators),), -1)
+        own[worlds] = torch.arange(len(worlds))
+        self._plans.append((warm, own))
+
     def _check(self, worlds: Tensor, batch_size: int) -> None:
-        if len(self._rows) == 0:
+        if len(self._generators) == 0:
             raise PlanError(
                 "MPC.act: expected reset(num_worlds) before the first action, got none. Call it "
                 "at the start of every batch of episodes."
@@ -121,12 +127,23 @@ class MPC:
                 f"MPC.act: expected a state of {len(worlds)} worlds, got {batch_size} rows. Name "
                 "the worlds that are left in `worlds`, or call reset(num_worlds) for new ones."
             )
-        known = len(self._rows)
+        known = len(self._generators)
         if len(worlds.unique()) < len(worlds) or not ((worlds >= 0) & (worlds < known)).all():
             raise PlanError(
                 f"MPC.act: `worlds`: expected different numbers from 0 to {known - 1}, as many "
                 f"worlds as were reset, got {worlds.tolist()}. Give each row its world's number."
             )
+
+
+def _checked_planner(planner: Planner) -> Planner:
+    if not isinstance(planner, Planner):
+        is_class = isinstance(planner, type)
+        got = f"the class {planner.__name__}" if is_class else type(planner).__name__
+        raise PlanError(
+            f"MPC: `planner`: expected a planner such as oocdm.CEM(horizon=20), got {got}. Make "
+            "one, with its options in parentheses."
+        )
+    return planner
 
 
 def _generator(seed: int, world: int) -> torch.Generator:

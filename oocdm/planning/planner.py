@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from numbers import Real
 
 import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
+from oocdm.data.values import read_count
 from oocdm.errors import PlanError
 from oocdm.planning.actions import ActionVariables, Masks
 from oocdm.planning.beliefs import Belief
@@ -23,9 +25,10 @@ from oocdm.planning.warm import WarmStart
 class Plan:
     """What to do now, and what is known for the next plan.
 
-    `actions[class][field]` is (batch, object, ...), 0 for objects that do not act; `value`
-    (batch,) is the return that the chosen sequences had in the simulator; `warm` is where the
-    next plan may start from.
+    `actions[class][field]` is (batch, object, ...), for objects that do not act 0 or, if they are
+    present and that is not allowed, the allowed value nearest to it; `value` (batch,) is the
+    return that the chosen sequences had in the simulator; `warm` is where the next plan may start
+    from.
 
     >>> Plan({"Ball": {"push": torch.zeros(1, 3)}}, torch.zeros(1), None).value
     tensor([0.])
@@ -71,7 +74,7 @@ class Problem:
     ...         return after["Ball", "x"].amax(1) > 9
     >>> state = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(1, 1)}})
     >>> start = Belief.initial(ActionVariables.of(state), horizon=2)
-    >>> problem = Problem(Pushing(), state, start, [torch.Generator()], 1.0, True, None, 0)
+    >>> problem = Problem(Pushing(), state, start, [torch.Generator()], 1.0, True, (), 0)
     >>> sequences = problem.sample(start, samples=5)
     >>> problem.best(sequences, problem.returns(sequences), count=2).shape
     torch.Size([2, 2, 1])
@@ -83,7 +86,7 @@ class Problem:
     generators: list[torch.Generator]
     discount: float
     stop_at_termination: bool
-    warm: WarmStart | None
+    warm: Sequence[WarmStart]
     seed: int
     _starts: dict[int, Snapshot] = field(default_factory=dict)
 
@@ -168,24 +171,32 @@ class Planner(ABC):
         simulator: Simulator,
         state: Snapshot,
         can_act: Masks | None = None,
-        warm: WarmStart | None = None,
+        warm: WarmStart | Sequence[WarmStart] | None = None,
         *,
         generator: Generators,
     ) -> Plan:
         """Plan for a batch of worlds, each on its own.
 
         `can_act` (batch, object) a class leaves out objects that are present but cannot act;
-        `warm` is that of the plan one step earlier. `generator` is one for each world, or a
-        single one that seeds them: equal seeds give equal plans, whatever else is in the batch
-        as long as the simulator is not random. What is random is drawn for the batch as a whole,
-        for each sample on its own and alike in every iteration.
+        `warm` is that of the plan one step earlier, or several, each of which knows other worlds
+        of the batch. `generator` is one for each world, or a single one that seeds them: equal
+        seeds give equal plans, whatever else is in the batch as long as the simulator is not
+        random. What is random is drawn for the batch as a whole, for each sample on its own and
+        alike in every iteration. Actions are on the device of the state.
         """
+        self._check_horizon(simulator)
         _check_state(simulator, state)
+        home = state.device
+        device = getattr(simulator, "device", home)
+        state = state if device == home else state.to(device)
         variables = ActionVariables.of(state, can_act)
         initial = Belief.initial(variables, self.horizon)
+        earlier = [warm] if isinstance(warm, WarmStart) else list(warm or [])
         start = initial
-        if warm is not None:
-            start = warm.belief_for(initial).widen(initial, self.refresh)
+        for each in earlier:
+            start = each.belief_for(start)
+        if earlier:
+            start = start.widen(initial, self.refresh)
         generators = generators_of(generator, state.batch_size)
         problem = Problem(
             simulator,
@@ -194,11 +205,12 @@ class Planner(ABC):
             generators,
             self.discount,
             self.stop_at_termination,
-            warm,
+            earlier,
             draw_seed(generators),
         )
         found = self._search(problem)
-        actions = variables.decode(found.sequence[:1])
+        decoded = variables.decode(found.sequence[:1])
+        actions = {c: {f: v.to(home) for f, v in fields.items()} for c, fields in decoded.items()}
         return Plan(actions, found.value, WarmStart(variables.grids, found.belief, found.elites))
 
     # ---------------------------------------------------------------- checks of options
@@ -209,10 +221,10 @@ class Planner(ABC):
             f"{getattr(self, option)!r}. {advice}"
         )
 
-    def _check_count(self, option: str, advice: str, low: int = 1) -> None:
-        value: Any = getattr(self, option)
-        if not isinstance(value, int) or isinstance(value, bool) or value < low:
-            self._refuse(option, f"a whole number of at least {low}", advice)
+    def _check_count(self, option: str, advice: str) -> None:
+        where = f"{type(self).__name__}: `{option}`"
+        count = read_count(where, getattr(self, option), PlanError, advice)
+        object.__setattr__(self, option, count)  # a plain one, if it was NumPy's
 
     def _check_share(self, option: str, advice: str) -> None:
         if not _is_number(getattr(self, option)) or not 0 <= getattr(self, option) <= 1:
@@ -233,19 +245,22 @@ class Planner(ABC):
                 "They are the best of the samples: lower `elites` or raise `samples`.",
             )
 
+    def _check_horizon(self, simulator: Simulator) -> None:
+        limit = getattr(simulator, "horizon", None)
+        if limit is not None and self.horizon > limit:
+            raise PlanError(
+                f"plan: expected a horizon of at most {limit} steps, for which the simulator was "
+                f"made, got {self.horizon}. Make the simulator with horizon={self.horizon}, or "
+                "without one."
+            )
+
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _check_state(simulator: Simulator, state: Snapshot) -> None:
-    if state.schema is not simulator.schema:
-        difference = simulator.schema.difference(state.schema)
-        if difference is not None:
-            raise PlanError(
-                "plan: expected a state of the simulator's schema, got another one: "
-                f"{difference} (simulator against state). Plan with a simulator of this world."
-            )
+    state.check("plan", simulator.schema, "simulator", PlanError)
     if state.batch_size == 0:
         raise PlanError(
             "plan: expected a state of at least one world, got 0 rows. Leave the call out when "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
+import gymnasium
 import numpy as np
 from torch import Tensor
 
@@ -14,12 +15,15 @@ from oocdm.planning.convert import to_arrays, to_snapshot, to_world_state
 from oocdm.schema import Schema
 from oocdm.task import Task
 
+World = AbstractWorld | gymnasium.Env[Any, Any]  # an environment stands for the world in it
+
 
 class Simulator(Protocol):
     """What a planner asks of a world, learned or true; rows are independent of each other.
 
     Planners ask in `torch.inference_mode()`: no gradients are recorded, and tensors that are made
-    here and kept cannot be changed in place later.
+    here and kept cannot be changed in place later. A simulator may have two attributes more:
+    `horizon`, the most steps that it can look ahead, and `device`, where it wants its states.
 
     >>> import torch
     >>> from oocdm.schema import ObjectClass, Real
@@ -88,15 +92,15 @@ class WorldSimulator:
     tensor([2.])
     """
 
-    def __init__(self, world: AbstractWorld, task: Task | None = None) -> None:
-        chosen = world.task if task is None else task
+    def __init__(self, world: World, task: Task | None = None) -> None:
+        self.world = world_of("WorldSimulator", world)
+        chosen = self.world.task if task is None else task
         if chosen is None:
             raise PlanError(
-                f"WorldSimulator: expected a world with a task, got {type(world).__name__} "
+                f"WorldSimulator: expected a world with a task, got {type(self.world).__name__} "
                 "without one. Give it one: WorldSimulator(world, task=oocdm.Task(...))."
             )
-        chosen.check(world.schema)
-        self.world = world
+        chosen.check(self.schema)
         self.task = chosen
 
     @property
@@ -113,8 +117,7 @@ class WorldSimulator:
         }
         state = to_world_state(before)
         after, _, _ = self.world.step(state, to_arrays(actions), np.random.default_rng(seed))
-        device = next(iter(before.present.values())).device
-        return to_snapshot(schema, after).to(device)
+        return to_snapshot(schema, after).to(before.device)
 
     def reward(self, before: Snapshot, after: Snapshot) -> Tensor:
         """The task's reward."""
@@ -123,3 +126,21 @@ class WorldSimulator:
     def terminated(self, after: Snapshot) -> Tensor:
         """The task's termination."""
         return self.task.terminated(after)
+
+
+def world_of(where: str, given: object) -> AbstractWorld:
+    """The world itself, also if one of oocdm's environments around it is given.
+
+    >>> import oocdm
+    >>> type(world_of("run_episodes", oocdm.make("mouse"))).__name__
+    'MouseWorld'
+    """
+    world = given
+    if not isinstance(given, AbstractWorld):
+        world = getattr(getattr(given, "unwrapped", None), "world", None)
+    if not isinstance(world, AbstractWorld):
+        raise PlanError(
+            f"{where}: expected an oocdm.data.AbstractWorld or an environment from oocdm.make, got "
+            f"{type(given).__name__}. A world is env.world of one of our environments."
+        )
+    return world

@@ -7,7 +7,7 @@ from typing import Any, final
 import gymnasium
 import numpy as np
 
-from oocdm.errors import OocdmError
+from oocdm.errors import OocdmError, PlanError
 from oocdm.planning.flat_spaces import FlatSpaces
 from oocdm.planning.world_vector_env import WorldVectorEnv
 
@@ -81,14 +81,30 @@ class StableBaselinesEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Set an attribute of the vector environment, which all worlds share."""
+        self._check_all(f"set_attr `{attr_name}`", indices)
         setattr(self.env, attr_name, value)
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **kwargs: Any
     ) -> list[Any]:
-        """Call a method of the vector environment, for all worlds at once."""
+        """Call a method of the vector environment, for all worlds at once.
+
+        `do` and `undo` can also be called for some of the worlds.
+        """
+        if indices is not None and method_name in ("do", "undo"):
+            kwargs["worlds"] = list(self._get_indices(indices))
+        else:
+            self._check_all(f"env_method `{method_name}`", indices)
         answer = getattr(self.env, method_name)(*method_args, **kwargs)
         return [answer for _ in self._get_indices(indices)]
+
+    def _check_all(self, where: str, indices: VecEnvIndices) -> None:
+        """Raise a `PlanError` unless all worlds are meant."""
+        if set(self._get_indices(indices)) != set(range(self.num_envs)):
+            raise PlanError(
+                f"{where}: expected `indices` of all {self.num_envs} worlds, since they share one "
+                f"environment, got {indices!r}. Leave `indices` out; `do` and `undo` take some."
+            )
 
     def env_is_wrapped(
         self,

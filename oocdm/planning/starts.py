@@ -67,34 +67,34 @@ class Starts:
 
     def draw(self, rng: np.random.Generator) -> WorldState:
         """A state of one world, (1, max_objects, ...) a field."""
-        return self._padded(self._objects(rng))
-
-    def _objects(self, rng: np.random.Generator) -> Objects:
         if self._function is not None:
-            return self._called(self._function(rng))
+            return self._padded(*self._called(self._function(rng)))
         numbers = self.counts.draw(rng)
         if self._given is not None:
-            return self._given.draw(numbers, rng)
-        return {c: self._scattered(c, n, rng) for c, n in numbers.items()}
+            return self._padded(numbers, self._given.draw(numbers, rng))
+        scattered = {c: self._scattered(c, n, rng) for c, n in numbers.items()}
+        return self._padded(numbers, scattered)
 
-    def _called(self, state: Snapshot) -> Objects:
+    def _called(self, state: Snapshot) -> tuple[Mapping[str, int], Objects]:
+        """The numbers of objects in a state that a function returned, and the objects."""
         if not isinstance(state, Snapshot) or state.batch_size != 1:
             is_state = isinstance(state, Snapshot)
             got = f"{state.batch_size} worlds" if is_state else type(state).__name__
             raise PlanError(
                 f"start: expected the function to return a Snapshot of one world, got {got}."
             )
-        objects = _GivenStates(state, self.schema).whole_state(0)
-        for c, fields in objects.items():
+        given = _GivenStates(state, self.schema)
+        objects = given.whole_state(0)
+        numbers = {c: int(present[0].sum()) for c, present in given.present.items()}
+        for c, num in numbers.items():
             low, high = self.counts.ranges[c]
-            num = len(next(iter(fields.values())))
             if not low <= num <= high:
                 wanted = f"{low}" if low == high else f"{low} to {high}"
                 raise PlanError(
                     f"start: expected {wanted} objects of class `{c}` as `counts` says, got {num}. "
                     "Change the function or the counts."
                 )
-        return objects
+        return numbers, objects
 
     def _scattered(self, c: str, num: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """So many objects of a class, each field drawn on its own."""
@@ -114,16 +114,17 @@ class Starts:
             drawn[f] = (np.round(numbers) if whole else numbers).astype(field.dtype)
         return drawn
 
-    def _padded(self, objects: Objects) -> WorldState:
+    def _padded(self, numbers: Mapping[str, int], objects: Objects) -> WorldState:
         values: dict[str, dict[str, np.ndarray]] = {}
         present: dict[str, np.ndarray] = {}
         for c, rows in self.counts.max_objects.items():
+            # A class may have nothing but actions: then only its number is known.
+            present[c] = np.arange(rows)[None] < numbers[c]
             values[c] = {}
             for f, given in objects[c].items():
                 field = self.schema.field(c, f)
                 values[c][f] = np.zeros((1, rows, *field.shape), field.dtype)
                 values[c][f][0, : len(given)] = given
-                present[c] = np.arange(rows)[None] < len(given)
         return WorldState(values, present)
 
 

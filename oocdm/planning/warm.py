@@ -45,9 +45,10 @@ class WarmStart:
 
     def select(self, worlds: Tensor) -> WarmStart:
         """That of some of the worlds; a -1 stands for a world of which nothing is known."""
-        is_known = (worlds >= 0).reshape(-1, 1, 1)
+        rows = worlds.to(self.belief.mean.device)
+        is_known = (rows >= 0).reshape(-1, 1, 1)
         return replace(
-            self, grids={k: g[worlds].masked_fill(~is_known, -1) for k, g in self.grids.items()}
+            self, grids={k: g[rows].masked_fill(~is_known, -1) for k, g in self.grids.items()}
         )
 
     def belief_for(self, initial: Belief) -> Belief:

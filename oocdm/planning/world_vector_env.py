@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.data.spaces import Action, Observation, action_space, observation_space, read_action
+from oocdm.data.values import read_count
 from oocdm.errors import PlanError
 from oocdm.inference import Fitted
 from oocdm.planning.starts import Start
@@ -58,12 +59,8 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         seed: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     ) -> None:
-        if not isinstance(num_envs, int | np.integer) or num_envs < 1:
-            raise PlanError(
-                f"num_envs: expected a whole number of at least 1, got {num_envs!r}. It says how "
-                "many worlds run side by side."
-            )
-        self.num_envs = int(num_envs)
+        advice = "It says how many worlds run side by side."
+        self.num_envs = read_count("num_envs", num_envs, PlanError, advice)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
         self.worlds = LearnedWorlds(result, task, counts, start, max_episode_steps, sample)

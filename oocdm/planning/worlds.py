@@ -11,7 +11,7 @@ import torch
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.data.spaces import Observation, observation_of
-from oocdm.data.values import read_value
+from oocdm.data.values import read_count, read_value
 from oocdm.data.world import Arrays, WorldState
 from oocdm.errors import PlanError
 from oocdm.inference import Fitted, with_actions
@@ -72,20 +72,11 @@ class LearnedWorlds:
         max_episode_steps: int = 100,
         sample: bool = True,
     ) -> None:
-        if not isinstance(task, Task):
-            raise PlanError(
-                f"task: expected an oocdm.Task, got {type(task).__name__}. Use env.task of one of "
-                "our environments, or make one: oocdm.Task(reward=..., terminated=..., reads=...)."
-            )
-        if not isinstance(max_episode_steps, int | np.integer) or max_episode_steps < 1:
-            raise PlanError(
-                "max_episode_steps: expected a whole number of at least 1, got "
-                f"{max_episode_steps!r}. Episodes are cut after so many steps."
-            )
+        advice = "Episodes are cut after so many steps."
+        self._limit = read_count("max_episode_steps", max_episode_steps, PlanError, advice)
         self._simulator = LearnedSimulator(result, task)
         self._starts = Starts(result.model, Counts.of(result.model.schema, counts), start)
         self._device = result.model.device
-        self._limit = int(max_episode_steps)
         self._sample = sample
         self._rngs: list[np.random.Generator] = []
         self._num_steps = np.zeros(0, int)

@@ -1,15 +1,17 @@
-"""Variables that are hidden from a snapshot."""
+"""Snapshots: what they hold, what is hidden from them, what they lack."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.errors import DataError, SchemaError
-from oocdm.schema import Integer, ObjectClass, Real, Schema
+from oocdm.errors import DataError, ModelError, PlanError, SchemaError
+from oocdm.schema import Categorical, Integer, ObjectClass, Real, Schema
 
 
 class Ball(ObjectClass):
@@ -57,3 +59,91 @@ def test_errors() -> None:
         WORLD.hide({"Ball": {"x": torch.ones(3, dtype=torch.bool)}})
     with pytest.raises(SchemaError, match=r"^Unknown field `Ball\.y`"):
         WORLD.hide({"Ball": {"y": torch.ones(1, 3, dtype=torch.bool)}})
+
+
+# ---------------------------------------------------------------- classes of nothing but actions
+
+
+class Knob(ObjectClass):
+    turn = Categorical(3, action=True)
+
+
+KNOBS = Schema(Knob, Wall)
+
+
+def test_a_class_of_actions_only_is_counted_by_who_is_present() -> None:
+    knobs = torch.tensor([[True, False]])
+    for values in (
+        {"Knob": {}, "Wall": {"x": torch.ones(1, 3)}},
+        {"Wall": {"x": torch.ones(1, 3)}},
+    ):
+        state = Snapshot.of(KNOBS, values, {"Knob": knobs})
+        assert state.values["Knob"] == {} and state.observed["Knob"] == {}
+        assert state.counts == {"Knob": 2, "Wall": 3} and state.present["Wall"].all()
+    message = (
+        "Snapshot.of: class `Knob`: expected values, or `present` to tell how many objects there "
+        "are, got neither. Give present={'Knob': ...}, booleans of shape (batch, object)."
+    )
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+        Snapshot.of(KNOBS, {"Knob": {}, "Wall": {"x": torch.ones(1, 3)}})
+
+
+# ---------------------------------------------------------------- checks
+
+
+def changed(**parts: Any) -> Snapshot:
+    return replace(WORLD, **parts)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (
+            Snapshot.of(Schema(Wall), {"Wall": {"x": torch.ones(2, 3)}}),
+            "plan: expected a state of the model's schema, got another one: classes "
+            "['Ball', 'Wall'] against ['Wall'] (model against state). Give a state of the model's "
+            "world.",
+        ),
+        (
+            changed(values={**WORLD.values, "Wall": {}}),
+            "plan: values['Wall']['x']: expected shape (2, 0) (batch, object, ...), got none. Make "
+            "it with Snapshot.of.",
+        ),
+        (
+            changed(values={**WORLD.values, "Wall": {"x": torch.ones(2, 1)}}),
+            "plan: values['Wall']['x']: expected shape (2, 0) (batch, object, ...), got shape "
+            "(2, 1). Make it with Snapshot.of.",
+        ),
+        (
+            changed(observed={"Ball": WORLD.observed["Ball"]}),
+            "plan: observed['Wall']['x']: expected shape (2, 0) (batch, object, ...), got none. "
+            "Make it with Snapshot.of.",
+        ),
+        (
+            changed(present={**WORLD.present, "Wall": torch.ones(3, 0, dtype=torch.bool)}),
+            "plan: present['Wall']: expected booleans of shape (batch, object), with the same "
+            "batch in every class, got shape (3, 0). Make states with Snapshot.of.",
+        ),
+        (
+            changed(present={}),
+            "plan: present['Ball']: expected booleans of shape (batch, object), with the same "
+            "batch in every class, got none. Make states with Snapshot.of.",
+        ),
+    ],
+)
+def test_what_a_state_lacks_is_told(state: Snapshot, message: str) -> None:
+    WORLD.check("plan", SCHEMA, "model", PlanError)
+    WORLD.check("plan", Schema(Ball, Wall), "model", PlanError)  # an equal one will do
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        state.check("plan", SCHEMA, "model", PlanError)
+
+
+def test_actions_are_asked_for_where_they_are_needed() -> None:
+    state = Snapshot.of(KNOBS, {"Wall": {"x": torch.ones(1, 3)}}, {"Knob": torch.ones(1, 2).bool()})
+    state.check("step", KNOBS, "model", ModelError)
+    message = (
+        "step: values['Knob']['turn']: expected shape (1, 2) (batch, object, ...), got none. Make "
+        "it with with_actions."
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        state.check("step", KNOBS, "model", ModelError, with_actions=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oocdm.data.values import read_value
+from oocdm.data.values import read_count, read_value
 from oocdm.errors import ModelError, PlanError
 from oocdm.schema import Boolean, Categorical, Field, Integer, Real
 
@@ -23,6 +23,9 @@ MOVES = Categorical(["north", "south"])
         (MOVES, "south", np.int64(1)),
         (MOVES, 0, np.int64(0)),
         (Boolean(), True, np.int64(1)),
+        # What a field shows, it also takes: the nearest float32 lies above 0.3.
+        (Real(0.0, 0.3), float(np.float32(0.3)), np.float32(0.3)),
+        (Real(0.7), float(np.float32(0.7)), np.float32(0.7)),
     ],
 )
 def test_values(field: Field, value: Any, expected: Any) -> None:
@@ -39,6 +42,7 @@ ALLOWS = " The schema declares what the field allows."
     [
         (Real(0.0, 1.0), 2, f"expected a finite number from 0.0 to 1.0, got 2.{ALLOWS}"),
         (Real(), float("nan"), f"expected a finite number, got nan.{ALLOWS}"),
+        (Real(), 1e39, f"expected a finite number, got 1e+39.{ALLOWS}"),
         (Integer(low=1), 1.5, f"expected a whole number of at least 1, got 1.5.{ALLOWS}"),
         (Integer(2, 5), 1, f"expected a whole number from 2 to 5, got 1.{ALLOWS}"),
         (
@@ -64,3 +68,23 @@ def test_what_a_field_does_not_allow(
     with pytest.raises(error) as caught:
         read_value("do `Ant[0].x`", field, value, error)
     assert str(caught.value) == f"do `Ant[0].x`: {message}"
+
+
+@pytest.mark.parametrize("value", [1, np.int64(1), np.uint8(1)])
+def test_counts_are_whole_numbers_of_any_kind(value: Any) -> None:
+    count = read_count("horizon", value, PlanError)
+    assert count == 1 and type(count) is int
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, None, "3", np.float64(2)])
+def test_what_is_no_count(value: Any) -> None:
+    with pytest.raises(PlanError) as caught:
+        read_count("horizon", value, PlanError, "It is far.")
+    expected = f"horizon: expected a whole number of at least 1, got {value!r}. It is far."
+    assert str(caught.value) == expected
+
+
+def test_a_seed_may_be_0() -> None:
+    assert read_count("seed", 0, PlanError, least=0) == 0
+    with pytest.raises(PlanError, match=r"^seed: expected a whole number of at least 0, got -1\.$"):
+        read_count("seed", -1, PlanError, least=0)

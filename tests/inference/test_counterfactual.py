@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -69,6 +70,48 @@ def test_holding_goes_on() -> None:
     assert not torch.equal(once.imagined[1]["Ant", "x"], held.imagined[1]["Ant", "x"])
 
 
+def test_what_was_not_logged_can_be_set() -> None:
+    logged = DATA.transitions().before
+    there, known = logged.present["Ant"], logged.observed["Ant"]["push"]
+    row, i = (int(k) for k in (there & ~known).nonzero()[0])
+    episode, step = int(DATA.episode_of[row]), int(DATA.step[DATA.starts[row]])
+    found = [
+        counterfactual(RESULT, DATA, episode, step, {f"Ant[{i}].push": push}, horizon=1)
+        for push in (2.0, 9.0)
+    ]
+    assert not torch.equal(found[0].imagined[0]["Ant", "x"], found[1].imagined[0]["Ant", "x"])
+
+
+def test_a_static_field_keeps_what_it_is_set_to() -> None:
+    result = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
+    once, held = (
+        counterfactual(result, WHOLE, 2, 0, {"Ant[0].mass": 5.0}, hold=hold) for hold in (0, 1)
+    )
+    for i, imagined in enumerate(once.imagined):
+        assert imagined["Ant", "mass"][0, 0] == 5.0
+        assert torch.equal(imagined["Ant", "x"], held.imagined[i]["Ant", "x"])
+    assert {c.step for c in once.changes() if str(c.variable) == "Ant[0].mass"} == set(once.steps)
+
+
+def test_an_object_that_leaves_is_no_longer_held() -> None:
+    logged = DATA.transitions()
+    here = logged.before.present["Ant"]
+    # An ant that is there at some step and gone in the next one of the same episode.
+    goes_on = np.diff(DATA.starts) == 1
+    leaves = here[:-1] & ~here[1:] & torch.from_numpy(goes_on).unsqueeze(1)
+    row, i = (int(k) for k in leaves.nonzero()[0])
+    episode, step = int(DATA.episode_of[row]), int(DATA.step[DATA.starts[row]])
+    do = {f"Ant[{i}].push": 2.0, f"Ant[{i}].mass": 3.0}
+    found = counterfactual(RESULT, DATA, episode, step, do, hold=True)
+    assert len(found.steps) > 1
+    for actual, imagined in zip(found.actual, found.imagined, strict=True):
+        is_here = bool(actual.present["Ant"][0, i])
+        assert imagined["Ant", "mass"][0, i] == (3.0 if is_here else 0.0)
+        assert bool(imagined.observed["Ant"]["mass"][0, i]) == is_here
+    with pytest.raises(ModelError, match=rf"expected an object that is there at step {step + 1}, "):
+        counterfactual(RESULT, DATA, episode, step + 1, do)
+
+
 def test_noise_of_a_choice_gives_that_choice_back() -> None:
     logits = torch.randn(400, 3, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     field = CategoricalField(Categorical(5), log_floored_softmax(logits))
@@ -84,7 +127,11 @@ def test_noise_of_a_choice_gives_that_choice_back() -> None:
 @pytest.mark.parametrize(
     ("do", "message"),
     [
-        ({"Ant[9].push": 1.0}, "do: there is no Ant[9] at this step."),
+        (
+            {"Ant[9].push": 1.0},
+            "do `Ant[9].push`: expected an object that is there at step 0, got Ant[9], which is "
+            "not. There are: Ant[0], Ant[1], Ant[2], Ant[3].",
+        ),
         ({"Ant[0].place": 1.0}, "do `Ant[0].place`: expected a value of shape (2,), got 1.0."),
         (
             {"Ant[0].level": 9},
@@ -109,3 +156,13 @@ def test_where_there_is_nothing_logged_is_an_error() -> None:
         counterfactual(RESULT, DATA, 77, 0, {})
     with pytest.raises(DataError, match="episode 0 has no transition at step 5"):
         counterfactual(RESULT, DATA, 0, 5, {})
+
+
+@pytest.mark.parametrize("horizon", [0, -1, 1.5])
+def test_a_horizon_is_a_whole_number(horizon: Any) -> None:
+    message = (
+        f"counterfactual: `horizon`: expected a whole number of at least 1, got {horizon}. It is "
+        "how many steps the answer has."
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        counterfactual(RESULT, DATA, 0, 0, {}, horizon=horizon)

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oocdm
-from oocdm import ClassGraph, ModelError
+from oocdm import ClassGraph, ModelError, Snapshot
 from oocdm.envs.mouse import MouseWorld
 from oocdm.inference import Dynamics, reaching, with_actions
 from oocdm.models.fast import FastModel
 from oocdm.models.options import ModelOptions
+from tests.inference import knobs
 from tests.inference.ragged import ragged, random_model
 
 DATA = ragged()
@@ -113,3 +114,127 @@ def test_a_variable_graph_leaves_nothing_out() -> None:
     torch.testing.assert_close(by_variables, by_classes)
     with pytest.raises(ModelError, match="expected a class graph"):
         Dynamics(SimpleNamespace(model=model, graph=graph), reads=["Total.s1"])
+
+
+def test_a_class_may_have_nothing_but_actions() -> None:
+    before = knobs.DATA.transitions(slice(0, 4)).before
+    dynamics = Dynamics(knobs.RESULT)
+    after = dynamics.step(before, 0)
+    assert after.values["Knob"] == {} and after.counts == before.counts
+    turn = {"Knob": {"turn": before["Knob", "turn"]}}
+    again = dynamics.step(with_actions(after, turn), 1)
+    assert again["Lamp", "x"].shape == (4, 3)
+
+
+# ---------------------------------------------------------------- what is unknown
+
+WHOLE = ragged(is_whole=True)
+KNOWN = WHOLE.transitions(slice(0, 3)).before
+FULL = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
+
+
+def test_what_is_only_copied_stays_unknown() -> None:
+    hidden = torch.zeros(KNOWN.present["Ant"].shape, dtype=torch.bool)
+    hidden[:, 1] = True
+    before = KNOWN.hide({"Ant": {"mass": hidden, "level": hidden}})
+    dynamics = Dynamics(FULL, reads=["Ant.x"], horizon=1)  # no level is simulated
+    after = dynamics.step(before, 0)
+    for f in ("mass", "level"):
+        assert torch.equal(after.observed["Ant"][f], before.observed["Ant"][f])
+        assert not after["Ant", f][hidden].any()
+    assert after.observed["Ant"]["x"] is before.present["Ant"]
+    everything = Dynamics(FULL).step(before, 0)
+    assert everything.observed["Ant"]["level"].all()
+    assert not everything.observed["Ant"]["mass"][hidden].any()
+    # A second step sees an unknown mass, not one of 0.
+    blank = Dynamics(FULL).step(with_actions(everything, {"Ant": {"push": KNOWN["Ant", "push"]}}))
+    zero = Snapshot.of(everything.schema, everything.values, everything.present)
+    other = Dynamics(FULL).step(with_actions(zero, {"Ant": {"push": KNOWN["Ant", "push"]}}))
+    assert not torch.allclose(blank["Ant", "x"], other["Ant", "x"])
+
+
+@pytest.mark.parametrize("reads", [None, ["Ant.x"]])
+def test_all_that_is_known_is_seen_to_be_known_at_no_cost(reads: list[str] | None) -> None:
+    assert KNOWN.observed["Ant"]["mass"] is not KNOWN.present["Ant"]
+    after = Dynamics(FULL, reads, 1).step(KNOWN, 0)
+    for c, fields in after.observed.items():
+        assert all(known is KNOWN.present[c] for known in fields.values())
+
+
+# ---------------------------------------------------------------- devices
+
+
+def test_states_visit_the_device_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamics, moves = Dynamics(FULL), []
+    expected = dynamics.step(KNOWN, 0)
+    dynamics.step(KNOWN, 0)
+    monkeypatch.setattr(Snapshot, "to", lambda self, device: (moves.append(device), self)[1])
+    dynamics.step(KNOWN, 0)
+    assert moves == [] and dynamics.device == KNOWN.device
+    dynamics.device = torch.device("meta")  # which stands for a GPU
+    assert torch.equal(dynamics.step(KNOWN, 0)["Ant", "x"], expected["Ant", "x"])
+    assert moves == [torch.device("meta"), KNOWN.device]
+
+
+# ---------------------------------------------------------------- mistakes
+
+
+@pytest.mark.parametrize("horizon", [0, -1, 2.5, True])
+def test_a_horizon_is_a_whole_number(horizon: Any) -> None:
+    message = (
+        f"Dynamics: `horizon`: expected a whole number of at least 1, got {horizon!r}. It is how "
+        "many steps are simulated."
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        Dynamics(FULL, ["Ant.x"], horizon)
+
+
+def test_a_single_field_may_be_named_as_it_is() -> None:
+    assert Dynamics(FULL, "Ant.x", 1).simulated == ("Ant.x",)
+
+
+SHAPE = tuple(KNOWN.present["Ant"].shape)
+MISSING = Snapshot.of(
+    KNOWN.schema,
+    {**KNOWN.values, "Ant": {f: v for f, v in KNOWN.values["Ant"].items() if f != "push"}},
+)
+LONGER = Snapshot(
+    KNOWN.schema,
+    {**KNOWN.values, "Ant": {**KNOWN.values["Ant"], "x": torch.zeros(3, 7)}},
+    KNOWN.present,
+    KNOWN.observed,
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [
+        (
+            MISSING,
+            f"Dynamics.step: values['Ant']['push']: expected shape {SHAPE} (batch, object, ...), "
+            "got none. Make it with with_actions.",
+        ),
+        (
+            LONGER,
+            f"Dynamics.step: values['Ant']['x']: expected shape {SHAPE} (batch, object, ...), got "
+            "shape (3, 7). Make it with Snapshot.of.",
+        ),
+        (
+            knobs.DATA.transitions().before,
+            "Dynamics.step: expected a state of the model's schema, got another one: classes "
+            "['Ant', 'Rock', 'Nest'] against ['Knob', 'Lamp'] (model against state). Give a state "
+            "of the model's world.",
+        ),
+    ],
+)
+def test_what_a_state_lacks_is_told(before: Snapshot, message: str) -> None:
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        Dynamics(FULL).step(before, 0)
+
+
+def test_a_state_of_an_equal_schema_will_do() -> None:
+    schema = oocdm.Schema.from_json(KNOWN.schema.to_json())
+    other = Snapshot(schema, KNOWN.values, KNOWN.present, KNOWN.observed)
+    dynamics = Dynamics(FULL)
+    for _ in range(2):
+        assert torch.equal(dynamics.step(other, 0)["Ant", "x"], dynamics.step(KNOWN, 0)["Ant", "x"])

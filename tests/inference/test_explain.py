@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +11,11 @@ import pandas as pd
 import pytest
 
 from oocdm import ClassGraph, DataError, Dataset, GraphError, ModelOptions, Schedule, fit
+from oocdm.graph import Variable
 from oocdm.inference import Explanation, explain
+from oocdm.inference.explain import _Searcher
 from oocdm.schema import Categorical, ObjectClass, Real, Schema
+from tests.inference.ragged import ragged, random_model
 
 
 class Lamp(ObjectClass):
@@ -83,6 +87,32 @@ def test_reasons_form_a_chain(lamps: tuple[Any, Dataset]) -> None:
     text = str(why)
     assert text.startswith("Room[0].light went from ") or text.startswith("Room[0].light stayed ")
     assert "\n  Lamp[0].light was " in text
+
+
+def test_parents_that_are_rarely_there_are_compared_with_all_their_values() -> None:
+    """Two ants among 3,000 steps: random steps would show none of them, or one."""
+    data = ragged(lengths=(3000,), slots={"Ant": 1, "Rock": 1, "Nest": 1}, is_whole=True)
+    rows = [7, 8, 2000, 2001]
+    rare = np.zeros_like(data.present["Ant"])
+    rare[rows] = True
+    data = replace(
+        data,
+        present={**data.present, "Ant": rare},
+        observed={**data.observed, "Ant": dict.fromkeys(data.observed["Ant"], rare)},
+        values={
+            **data.values,
+            "Ant": {
+                f: np.where(rare.reshape(-1, 1, *[1] * (v.ndim - 2)), v, 0).astype(v.dtype)
+                for f, v in data.values["Ant"].items()
+            },
+        },
+    )
+    graph = ClassGraph.parse(data.schema, ["Nest.food <- self.food, Ant[*].x"])
+    searcher = _Searcher(random_model(data), graph, data, np.random.default_rng(0))
+    values = searcher._other_values(Variable("Ant", 0, "x"))
+    assert set(values.tolist()) == set(data.values["Ant"]["x"][rows, 0].tolist())
+    result = SimpleNamespace(model=random_model(data), graph=graph)
+    explain(result, data, 0, 7, "Nest[0].food")
 
 
 def test_no_parents_are_no_reason(lamps: tuple[Any, Dataset]) -> None:

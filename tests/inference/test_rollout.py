@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
-from oocdm import ClassGraph, ModelError
+from oocdm import ClassGraph, ModelError, Snapshot
 from oocdm.inference import Dynamics, rollout, with_actions
+from oocdm.schema import ObjectClass, Real, Schema
+from tests.inference import knobs
 from tests.inference.ragged import ragged, random_model
+
+
+class Stone(ObjectClass):
+    x = Real()
+
 
 DATA = ragged(is_whole=True)
 RESULT = SimpleNamespace(model=random_model(DATA), graph=ClassGraph.full(DATA.schema))
@@ -42,10 +51,108 @@ def test_intervals_hold_their_share_of_the_futures() -> None:
     assert torch.equal(again.values("Ant", "x"), values)
 
 
-def test_bad_input_is_a_clear_error() -> None:
-    with pytest.raises(ModelError, match="expected at least 1 sample, got 0"):
-        rollout(RESULT, STATE, ACTIONS, samples=0)
-    with pytest.raises(ModelError, match=r"expected actions for the same number of steps .* none"):
-        rollout(RESULT, STATE, {})
+def test_a_world_without_actions_goes_on_by_itself() -> None:
+    schema = Schema(Stone)
+    data = ragged(schema, is_whole=True)
+    result = SimpleNamespace(model=random_model(data), graph=ClassGraph.full(schema))
+    found = rollout(result, data.transitions(slice(0, 2)).before, steps=5, samples=3)
+    assert found.mean("Stone", "x").shape[:2] == (5, 2)
+
+
+def test_a_class_may_have_nothing_but_actions() -> None:
+    state = knobs.DATA.transitions(slice(0, 2)).before
+    turn = torch.ones(4, 2, 2, dtype=torch.long)
+    found = rollout(knobs.RESULT, state, {"Knob": {"turn": turn}}, samples=3)
+    assert found.mean("Lamp", "x").shape == (4, 2, 3)
+
+
+def test_whole_numbers_may_be_given_as_any_numbers() -> None:
+    state = knobs.DATA.transitions(slice(0, 2)).before
+    found = [
+        rollout(knobs.RESULT, state, {"Knob": {"turn": turn}}, samples=2).mean("Lamp", "x")
+        for turn in (torch.ones(4, 2, 2), torch.ones(4, 2, 2).long(), torch.ones(4, 2, 2).bool())
+    ]
+    assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+
+
+def test_what_is_said_of_absent_objects_does_not_matter() -> None:
+    state = knobs.DATA.transitions(slice(0, 1)).before
+    present = {**state.present, "Knob": torch.tensor([[True, False]])}
+    state = Snapshot.of(state.schema, state.values, present)
+    turn = torch.tensor([[[1, 99]]] * 4)
+    assert len(rollout(knobs.RESULT, state, {"Knob": {"turn": turn}}, samples=2)) == 4
+
+
+BATCH = tuple(STATE.present["Ant"].shape)
+LENGTHS = (
+    "rollout: expected actions for the same number of steps in every field, and `steps` to be that "
+    "or left out, got {}. Without action fields, say `steps`."
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"samples": 0},
+            "rollout: `samples`: expected a whole number of at least 1, got 0. So many futures are "
+            "drawn.",
+        ),
+        ({"actions": {}}, LENGTHS.format("neither")),
+        ({"actions": None}, LENGTHS.format("neither")),
+        ({"steps": 7}, LENGTHS.format("[4, 7]")),
+        (
+            {"steps": 0},
+            "rollout: `steps`: expected a whole number of at least 1, got 0. So many are drawn.",
+        ),
+        (
+            {"actions": {"Ant": {"push": PUSH[:0]}}},
+            "rollout: steps of the actions: expected a whole number of at least 1, got 0. So many "
+            "are drawn.",
+        ),
+        (
+            {"actions": {"Ant": {"push": PUSH[:, :2]}}},
+            f"Action `Ant.push`: expected values of shape {(4, *BATCH)} (step, world, object, "
+            f"...), got shape {(4, 2, BATCH[1])}.",
+        ),
+        (
+            {"actions": {}, "steps": 4},
+            f"Action `Ant.push`: expected values of shape {(4, *BATCH)} (step, world, object, "
+            "...), got none.",
+        ),
+        (
+            {"actions": {"Ant": {"x": PUSH}}},
+            "rollout: unknown action `Ant.x`. Known: push.",
+        ),
+        (
+            {"actions": {"Ant": {"push": PUSH * torch.nan}}},
+            "Action `Ant.push`: expected a finite number, got nan. The schema declares what the "
+            "field allows.",
+        ),
+        (
+            {"state": knobs.DATA.transitions().before},
+            "rollout: expected a state of the model's schema, got another one: classes "
+            "['Ant', 'Rock', 'Nest'] against ['Knob', 'Lamp'] (model against state). Give a state "
+            "of the model's world.",
+        ),
+    ],
+)
+def test_mistakes(options: Any, message: str) -> None:
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        rollout(**{"result": RESULT, "state": STATE, "actions": ACTIONS, **options})
+
+
+@pytest.mark.parametrize("wrong", [99, 3.7, -1])
+def test_actions_that_the_schema_does_not_allow(wrong: float) -> None:
+    turn = torch.ones(4, 2, 2)
+    turn[3, 1, 0] = wrong
+    with pytest.raises(
+        ModelError, match=r"^Action `Knob\.turn`: expected a whole number from 0 to 2"
+    ):
+        state = knobs.DATA.transitions(slice(0, 2)).before
+        rollout(knobs.RESULT, state, {"Knob": {"turn": turn}})
+
+
+def test_a_share_lies_between_0_and_1() -> None:
     with pytest.raises(ModelError, match="expected a share between 0 and 1, got 1"):
         rollout(RESULT, STATE, ACTIONS, samples=1).interval("Ant", "x", share=1)

@@ -13,7 +13,7 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
 from oocdm.inference import with_actions
 from oocdm.planning.actions import ActionVariables, acting_objects
-from oocdm.schema import ObjectClass, Real, Schema
+from oocdm.schema import Integer, ObjectClass, Real, Schema
 from tests.planning.toys import ACTIONS, GOALS, Robots
 
 ALL = Robots(*ACTIONS)
@@ -112,3 +112,27 @@ def test_actions_join_a_state_and_replace_older_ones() -> None:
     assert torch.equal(both.observed["Robot"]["throw"], present)
     assert torch.equal(both["Robot", "throw_goal"], state["Robot", "throw_goal"])
     assert "throw" not in state.values["Robot"]
+
+
+class Crane(ObjectClass):
+    """None of its actions allows 0, but for the last one."""
+
+    x = Real()
+    lift = Integer(2, 5, action=True)
+    lower = Integer(-5, -2, action=True)
+    pull = Real(0.3, 1.0, shape=(2,), action=True)
+    turn = Real(-1.0, 1.0, action=True)
+
+
+def test_those_that_cannot_act_do_what_is_allowed_and_nearest_to_nothing() -> None:
+    """Of three cranes one acts, one is there and cannot, and one is absent."""
+    present = {"Crane": torch.tensor([[True, True, False]])}
+    state = Snapshot.of(Schema(Crane), {"Crane": {"x": torch.zeros(1, 3)}}, present)
+    variables = ActionVariables.of(state, {"Crane": torch.tensor([[True, False, True]])})
+    actions = variables.decode(torch.full((2, 5), 1.0))["Crane"]
+    assert actions["lift"].tolist() == [[1, 2, 0]] * 2
+    assert actions["lower"].tolist() == [[1, -2, 0]] * 2
+    assert actions["turn"].tolist() == [[1, 0, 0]] * 2
+    near = torch.tensor([[1.0, 1.0], [0.3, 0.3], [0.0, 0.0]])
+    assert torch.equal(actions["pull"], near.expand(2, -1, -1))
+    assert actions["lift"].dtype == torch.int64 and actions["pull"].dtype == torch.float32

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from types import MappingProxyType
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
 
+import oocdm
+from oocdm.data.snapshot import Snapshot
+from oocdm.data.world import AbstractWorld, Arrays, WorldState
 from oocdm.envs.mouse import MouseWorld
-from oocdm.planning import RandomAgent
+from oocdm.errors import PlanError
+from oocdm.planning import RandomAgent, WorldSimulator
 from oocdm.planning.convert import to_snapshot
+from oocdm.schema import Integer, ObjectClass, Real, Schema
 
 
 def test_it_draws_what_the_world_draws_and_only_for_those_that_act() -> None:
@@ -22,3 +32,47 @@ def test_it_draws_what_the_world_draws_and_only_for_those_that_act() -> None:
     agent.reset(20)
     found = agent.act(snapshot, can_act)["Mouse"]["move"].numpy()
     assert np.array_equal(found[:10], expected[:10]) and not found[10:].any()
+
+
+class Crane(ObjectClass):
+    x = Real()
+    lift = Integer(2, 5, action=True)
+    pull = Real(0.5, 1.0, shape=(2,), action=True)
+
+
+class Cranes(AbstractWorld):
+    """Only its random policy is asked."""
+
+    schema, max_episode_steps, max_objects = Schema(Crane), 5, MappingProxyType({"Crane": 3})
+
+    def reset(self, num_worlds: int, rng: np.random.Generator) -> WorldState:
+        raise NotImplementedError
+
+    def random_actions(self, state: WorldState, rng: np.random.Generator) -> Arrays:
+        shape = state.present["Crane"].shape
+        return {"Crane": {"lift": np.full(shape, 5), "pull": np.ones((*shape, 2))}}
+
+    def step(self, state: WorldState, actions: Arrays, rng: np.random.Generator) -> Any:
+        raise NotImplementedError
+
+
+def test_those_that_cannot_act_do_what_is_allowed_and_nearest_to_nothing() -> None:
+    present = {"Crane": torch.tensor([[True, True, False]])}
+    state = Snapshot.of(Cranes.schema, {"Crane": {"x": torch.zeros(1, 3)}}, present)
+    can_act = {"Crane": torch.tensor([[True, False, True]])}
+    found = RandomAgent(Cranes()).act(state, can_act)["Crane"]
+    assert found["lift"].tolist() == [[5, 2, 0]] and found["lift"].dtype == torch.int64
+    assert found["pull"].tolist() == [[[1, 1], [0.5, 0.5], [0, 0]]]
+
+
+def test_an_environment_stands_for_its_world() -> None:
+    env = oocdm.make("mouse")
+    assert RandomAgent(env).world is env.world
+    assert WorldSimulator(env).world is env.world
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, None])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    message = f"RandomAgent: `seed`: expected a whole number of at least 0, got {seed}."
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        RandomAgent(MouseWorld(), seed)

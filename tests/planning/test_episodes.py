@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+import oocdm
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.envs.mouse import MouseWorld
 from oocdm.errors import PlanError
@@ -173,3 +175,21 @@ def test_summary() -> None:
 def test_mistakes(options: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         run_episodes(Walk(), Scripted(), **options)
+
+
+def test_an_environment_stands_for_its_world() -> None:
+    env = oocdm.make("mouse")
+    found, expected = (
+        run_episodes(each, RandomAgent(each), episodes=2, max_steps=3) for each in (env, env.world)
+    )
+    assert found.returns.tolist() == expected.returns.tolist()
+
+
+@pytest.mark.parametrize("world", [None, 3, gymnasium.make("CartPole-v1")])
+def test_what_is_no_world(world: Any) -> None:
+    message = (
+        "run_episodes: expected an oocdm.data.AbstractWorld or an environment from oocdm.make, got "
+        f"{type(world).__name__}. A world is env.world of one of our environments."
+    )
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        run_episodes(world, RandomAgent(MouseWorld()), episodes=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +11,9 @@ import torch
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
 from oocdm.planning import CEM, ICEM, MPC, MPPI, Planner
+from oocdm.task import Task
+from tests.inference import knobs
+from tests.planning.learned_toys import DATA, RESULT, TASK
 from tests.planning.toys import ACTIONS, GOALS, Robots
 
 CHEAP: list[Planner] = [
@@ -51,6 +55,32 @@ def test_worlds_that_end_change_nothing_for_the_others(planner: Planner) -> None
     for step, row in enumerate((3, 1, 0, 1)):
         found = pushes(alone, select(STATE, 3), 3)
         assert torch.equal(found[0], acted[step][row])
+
+
+@pytest.mark.parametrize("planner", CHEAP, ids=lambda p: type(p).__name__)
+def test_worlds_may_be_acted_in_by_turns(planner: Planner) -> None:
+    """Worlds that are left out of a call keep what they know."""
+    together, by_turns = agent(planner), agent(planner)
+    for planned in (together, by_turns):
+        planned.reset(4)
+    for step in range(3):
+        expected = pushes(together, STATE)
+        # In other groups in every step, so that plans of several calls come together.
+        for worlds in ((0,), (3, 1), (2,)) if step % 2 else ((2, 0), (1, 3)):
+            found = pushes(by_turns, select(STATE, *worlds), *worlds)
+            assert torch.equal(found, expected[list(worlds)])
+
+
+def test_plans_that_nobody_needs_are_forgotten() -> None:
+    planned = agent()
+    planned.reset(4)
+    for worlds in ((0, 1, 2, 3), (0, 1), (2,), (0, 1), (3,)):
+        pushes(planned, select(STATE, *worlds), *worlds)
+    assert [rows.tolist() for _, rows in planned._plans] == [
+        [-1, -1, 0, -1],
+        [0, 1, -1, -1],
+        [-1, -1, -1, 0],
+    ]
 
 
 def test_seeds() -> None:
@@ -123,3 +153,77 @@ def test_mistakes(num_worlds: int, worlds: list[int] | None, message: str) -> No
     planned.reset(num_worlds)
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         planned.act(STATE, worlds=None if worlds is None else torch.tensor(worlds))
+
+
+TASK_ADVICE = (
+    "Use env.task of one of our environments, or make one: oocdm.Task(reward=..., terminated=..., "
+    "reads=...)."
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"task": None}, f"task: expected an oocdm.Task, got NoneType. {TASK_ADVICE}"),
+        (
+            {"planner": CEM},
+            "MPC: `planner`: expected a planner such as oocdm.CEM(horizon=20), got the class CEM. "
+            "Make one, with its options in parentheses.",
+        ),
+        (
+            {"planner": "cem"},
+            "MPC: `planner`: expected a planner such as oocdm.CEM(horizon=20), got str. Make one, "
+            "with its options in parentheses.",
+        ),
+        (
+            {"seed": -1},
+            "MPC: `seed`: expected a whole number of at least 0, got -1. The random numbers of all "
+            "plans follow from it.",
+        ),
+        (
+            {"seed": 0.5},
+            "MPC: `seed`: expected a whole number of at least 0, got 0.5. The random numbers of "
+            "all plans follow from it.",
+        ),
+    ],
+)
+def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        MPC(**{"result": RESULT, "task": TASK, "planner": CHEAP[0], **options})
+
+
+def test_a_class_may_have_nothing_but_actions() -> None:
+    task = Task(
+        reward=lambda before, after: after["Lamp", "x"].sum(1),
+        terminated=lambda after: after["Lamp", "x"].amax(1) > 99,
+        reads="Lamp.x",
+    )
+    planned = MPC(knobs.RESULT, task, CHEAP[0])
+    planned.reset(2)
+    lamps = {"Lamp": {"x": torch.zeros(2, 3)}}
+    state = Snapshot.of(knobs.SCHEMA, lamps, {"Knob": torch.ones(2, 2, dtype=torch.bool)})
+    assert planned.act(state)["Knob"]["turn"].shape == (2, 2)
+
+
+def test_states_are_moved_to_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned, moves = agent(), []
+    monkeypatch.setattr(Snapshot, "to", lambda self, device: (moves.append(device), self)[1])
+    planned.reset(4)
+    expected = pushes(planned, STATE)
+    assert moves == []
+    monkeypatch.setattr(Robots, "device", torch.device("meta"), raising=False)  # as if a GPU
+    planned.reset(4)
+    assert torch.equal(pushes(planned, STATE), expected) and moves == [torch.device("meta")]
+
+
+def test_a_state_that_lacks_a_field() -> None:
+    planned = MPC(RESULT, TASK, CHEAP[0])
+    planned.reset(1)
+    state = DATA.transitions(slice(0, 1)).before
+    ants = {f: v for f, v in state.values["Ant"].items() if f != "level"}
+    message = (
+        "plan: values['Ant']['level']: expected shape (1, 3) (batch, object, ...), got none. Make "
+        "it with Snapshot.of."
+    )
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        planned.act(Snapshot.of(state.schema, {**state.values, "Ant": ants}))

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -238,11 +239,42 @@ def test_bad_options(kind: type[Planner], options: dict[str, Any], message: str)
         kind(**options)
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    planner = CEM(horizon=np.int64(5), samples=np.int32(200), discount=np.float32(0.5))
+    assert planner == CEM(horizon=5, samples=200, discount=0.5)
+    assert type(planner.horizon) is int
+
+
+def test_a_simulator_for_fewer_steps_is_refused() -> None:
+    simulator = Robots("push")
+    simulator.horizon = 2  # type: ignore[attr-defined]
+    state = simulator.state(GOALS)
+    replace(QUICK["CEM"], horizon=2).plan(simulator, state, generator=generators(0, 1))
+    message = (
+        "plan: expected a horizon of at most 2 steps, for which the simulator was made, got 3. "
+        "Make the simulator with horizon=3, or without one."
+    )
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        QUICK["CEM"].plan(simulator, state, generator=generators(0, 1))
+
+
+def test_a_state_of_another_shape_is_refused() -> None:
+    simulator = Robots("push")
+    state = simulator.state(GOALS)
+    wrong = {"Robot": {**state.values["Robot"], "mass": torch.ones(2, 3)}, "Door": {}}
+    message = (
+        "plan: values['Robot']['mass']: expected shape (2, 2) (batch, object, ...), got shape "
+        "(2, 3). Make it with Snapshot.of."
+    )
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        CEM().plan(simulator, replace(state, values=wrong), generator=generators(0, 1))
+
+
 def test_a_state_of_another_schema_is_refused() -> None:
     message = (
         "plan: expected a state of the simulator's schema, got another one: fields of Robot: "
         "['push_goal', 'push', 'mass'] against ['open_goal', 'open', 'mass'] (simulator against "
-        "state). Plan with a simulator of this world."
+        "state). Give a state of the simulator's world."
     )
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         CEM().plan(Robots("push"), Robots("open").state(GOALS), generator=generators(0, 1))

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import oocdm
-from oocdm.errors import PlanError, SchemaError
+from oocdm.errors import ModelError, PlanError, SchemaError
 from oocdm.planning import CEM, ICEM, MPC, LearnedSimulator, Planner
 from oocdm.task import Task
 from tests.inference.ragged import random_model
@@ -59,6 +59,23 @@ def test_the_longer_the_horizon_the_more_is_simulated() -> None:
     assert simulated(None) == everything
 
 
+def test_what_was_pruned_for_fewer_steps_cannot_look_further() -> None:
+    near, whole = (LearnedSimulator(RESULT, mouse_task(), horizon) for horizon in (2, None))
+    assert (near.horizon, whole.horizon) == (2, None)
+    generator = torch.Generator()
+    with pytest.raises(
+        PlanError, match=r"^plan: expected a horizon of at most 2 steps, .* got 3\. "
+    ):
+        PLANNERS["far"].plan(near, STATE, generator=generator)
+    PLANNERS["far"].plan(whole, STATE, generator=generator)
+
+
+@pytest.mark.parametrize("horizon", [0, -1])
+def test_a_horizon_is_a_whole_number(horizon: int) -> None:
+    with pytest.raises(ModelError, match="expected a whole number of at least 1, got"):
+        LearnedSimulator(RESULT, mouse_task(), horizon)
+
+
 def plan_for(reads: list[str], prune: bool = True, **functions: Any) -> None:
     given = {
         "reward": lambda before, after: after["Mouse", "hunger"][:, 0],
@@ -81,6 +98,12 @@ def plan_for(reads: list[str], prune: bool = True, **functions: Any) -> None:
         (
             ["Mouse.hunger", "Mouse.health"],
             {"reward": lambda before, after: before["Food", "amount"].sum(1)},
+            "Task: reward or termination read Food.amount, which `reads` does not name; it has "
+            "Mouse.hunger, Mouse.health. Add what is missing.",
+        ),
+        (
+            ["Mouse.hunger", "Mouse.health"],
+            {"reward": lambda before, after: before.values["Food"]["amount"].sum(1)},
             "Task: reward or termination read Food.amount, which `reads` does not name; it has "
             "Mouse.hunger, Mouse.health. Add what is missing.",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
-from oocdm import OocdmError, Task, WorldEnv, WorldVectorEnv
+from oocdm import OocdmError, PlanError, Task, WorldEnv, WorldVectorEnv
 from oocdm.data.snapshot import Snapshot
 from oocdm.planning import FlatWorld
 from oocdm.planning.stable_baselines import StableBaselinesEnv
@@ -88,6 +89,33 @@ def test_interventions_reach_the_worlds() -> None:
     assert isinstance(state, Snapshot) and state["Mouse", "hunger"].tolist() == [[50.0]] * 3
     assert env.env_is_wrapped(FlatWorld) == [False] * 3
     env.close()
+
+
+def test_interventions_reach_some_of_the_worlds() -> None:
+    env = StableBaselinesEnv(worlds(3))
+    env.reset()
+    env.env_method("do", "Mouse[0].hunger", 50.0)
+    assert len(env.env_method("do", "Mouse[0].hunger", 70.0, indices=[0, 2])) == 2
+    env.env_method("do", "Mouse[0].hunger", 30.0, indices=1)
+    (state,) = env.get_attr("state", indices=0)
+    assert state["Mouse", "hunger"].tolist() == [[70.0], [30.0], [70.0]]
+    env.env_method("undo", "Mouse[0].hunger", indices=[1])
+    with pytest.raises(PlanError, match="expected an attribute that is held"):
+        env.env_method("undo", "Mouse[0].hunger", indices=[1])
+
+
+def test_what_worlds_share_cannot_be_changed_in_some() -> None:
+    env = StableBaselinesEnv(worlds(3))
+    env.env_method("reset", indices=[2, 0, 1])
+    env.set_attr("spec", None, indices=range(3))
+    message = (
+        "{}: expected `indices` of all 3 worlds, since they share one environment, got [0]. Leave "
+        "`indices` out; `do` and `undo` take some."
+    )
+    with pytest.raises(PlanError, match=f"^{re.escape(message.format('env_method `reset`'))}$"):
+        env.env_method("reset", indices=[0])
+    with pytest.raises(PlanError, match=f"^{re.escape(message.format('set_attr `spec`'))}$"):
+        env.set_attr("spec", None, indices=[0])
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

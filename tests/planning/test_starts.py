@@ -15,6 +15,7 @@ from oocdm.errors import PlanError
 from oocdm.planning.convert import to_world_state
 from oocdm.planning.counts import Counts
 from oocdm.planning.starts import Starts
+from tests.inference import knobs
 from tests.inference.ragged import ragged, random_model
 from tests.planning.learned_toys import COUNTS, DATA
 
@@ -208,3 +209,17 @@ def test_states_of_another_schema() -> None:
 def test_what_a_function_cannot_return(returned: Any, message: str) -> None:
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         starts(lambda rng: returned).draw(RNG)
+
+
+@pytest.mark.parametrize("kind", ["dataset", "snapshot", "function", "nothing"])
+def test_a_class_may_have_nothing_but_actions(kind: str) -> None:
+    before = knobs.DATA.transitions(slice(0, 1)).before
+    start = {"dataset": knobs.DATA, "snapshot": before, "function": lambda rng: before}.get(kind)
+    counts = Counts.of(knobs.SCHEMA, {"Knob": (2, 4), "Lamp": 3})
+    state = Starts(knobs.RESULT.model, counts, start).draw(RNG)
+    assert state.values["Knob"] == {} and state.values["Lamp"]["x"].shape == (1, 3)
+    assert state.present["Knob"].shape == (1, 4) and 2 <= state.present["Knob"].sum() <= 4
+    if kind == "function":
+        with pytest.raises(PlanError, match=r"^start: expected 3 objects of class `Knob` .* got 2"):
+            few = Counts.of(knobs.SCHEMA, {"Knob": 3, "Lamp": 3})
+            Starts(knobs.RESULT.model, few, start).draw(RNG)

@@ -16,7 +16,9 @@ from gymnasium.utils.env_checker import check_env
 import oocdm
 from oocdm import DataError, Dynamics, OocdmError, PlanError, SchemaError, Task, WorldEnv
 from oocdm.inference import with_actions
-from tests.planning.learned_toys import COUNTS, DATA, RESULT, TASK, mouse, pushes
+from tests.inference import knobs
+from tests.inference.ragged import ragged
+from tests.planning.learned_toys import COUNTS, DATA, RESULT, TASK, mouse, pushes, untrained
 
 
 def ants(**options: Any) -> WorldEnv:
@@ -437,3 +439,38 @@ def test_a_fitted_result_and_a_variable_graph() -> None:
     by_classes = WorldEnv(RESULT, TASK, COUNTS)
     seen = [env.reset(seed=0) and env.step(act(env))[0] for env in (by_variables, by_classes)]
     np.testing.assert_allclose(seen[0]["Ant"]["x"], seen[1]["Ant"]["x"], rtol=1e-5)
+
+
+# ---------------------------------------------------------------- unusual worlds
+
+
+def test_a_class_may_have_nothing_but_actions() -> None:
+    task = Task(
+        reward=lambda before, after: after["Lamp", "x"].sum(1),
+        terminated=lambda after: after["Lamp", "x"].amax(1) > 99,
+        reads=["Lamp.x"],
+    )
+    counts = {"Knob": (1, 2), "Lamp": 3}
+    env = WorldEnv(knobs.RESULT, task, counts, start=knobs.DATA, seed=0, max_episode_steps=3)
+    for _ in range(4):
+        seen, _ = env.reset()
+        assert seen in env.observation_space and list(seen["Knob"]) == ["present"]
+        for _ in range(3):
+            seen, _, _, is_cut, _ = env.step({"Knob": {"turn": [1, 2]}})
+            assert seen in env.observation_space
+        assert is_cut
+
+
+def test_what_was_shown_can_be_set() -> None:
+    """The nearest float32 to the end of a range may lie beyond it."""
+
+    class Dial(oocdm.ObjectClass):
+        x = oocdm.Real(0.0, 0.3)
+
+    data = ragged(oocdm.Schema(Dial), is_whole=True, slots=1)
+    task = Task(lambda a, b: b["Dial", "x"][:, 0], lambda b: b["Dial", "x"][:, 0] > 1, ["Dial.x"])
+    env = WorldEnv(untrained(data), task, {"Dial": 1}, start=data, seed=0)
+    env.reset()
+    shown = env.do("Dial[0].x", 0.3)["Dial"]["x"]
+    assert float(shown[0]) > 0.3
+    np.testing.assert_array_equal(env.do("Dial[0].x", float(shown[0]))["Dial"]["x"], shown)
