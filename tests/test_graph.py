@@ -416,7 +416,9 @@ def test_errors_of_comparison() -> None:
     ):
         TRUE_GRAPH.compare(other)
     small, large = (TRUE_GRAPH.ground({"Block": n, "Total": 1}) for n in (1, 2))
-    with fails("Cannot compare variable graphs over different variables: only one has `Block[1].a`."):
+    with fails(
+        "Cannot compare variable graphs over different variables: only one has `Block[1].a`."
+    ):
         small.compare(large)
     with fails(
         "Unknown variable `Total[1].t`. Did you mean `Total[0].t`? Known: Block[0].s1, "
