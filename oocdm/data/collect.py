@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from oocdm.data.dataset import Dataset
-from oocdm.data.world import AbstractWorld, Arrays, WorldState
+from oocdm.data.values import read_count
+from oocdm.data.world import AbstractWorld, Arrays, WorldState, world_of
 from oocdm.errors import DataError
 from oocdm.schema import Schema
 
@@ -52,10 +53,11 @@ def collect(
     >>> collect(Balls(), steps=100)
     Dataset(4 episodes, 100 transitions; Ball: 3 objects)
     """
-    world = _world_of(env)
-    _check_count("steps", steps)
+    advice = "Log other simulators yourself and use Dataset.from_frames."
+    world = world_of("collect", env, DataError, advice)
+    steps = read_count("collect: steps", steps, DataError)
     if num_worlds is not None:
-        _check_count("num_worlds", num_worlds)
+        num_worlds = read_count("collect: num_worlds", num_worlds, DataError)
     rng = np.random.default_rng(seed)
     recorder = _Recorder(world.schema)
     while recorder.num_steps < steps:
@@ -66,23 +68,6 @@ def collect(
             if progress is not None:
                 progress(min(recorder.num_steps, steps), steps)
     return recorder.to_dataset(steps)
-
-
-def _world_of(env: object) -> AbstractWorld:
-    world = env if isinstance(env, AbstractWorld) else None
-    if world is None:
-        world = getattr(getattr(env, "unwrapped", None), "world", None)
-    if not isinstance(world, AbstractWorld):
-        raise DataError(
-            "collect: expected an environment from oocdm.make or an oocdm.data.AbstractWorld, got "
-            f"{type(env).__name__}. Log other simulators yourself and use Dataset.from_frames."
-        )
-    return world
-
-
-def _check_count(name: str, value: object) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise DataError(f"collect: {name}: expected a whole number of at least 1, got {value!r}.")
 
 
 def _worlds_for(missing: int, recorder: _Recorder, world: AbstractWorld) -> int:

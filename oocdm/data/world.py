@@ -5,9 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import gymnasium
 import numpy as np
 
+from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph
 from oocdm.schema import Schema
 from oocdm.task import Task
@@ -63,3 +66,24 @@ class AbstractWorld(ABC):
     def observe(self, state: WorldState, rng: np.random.Generator) -> WorldState:
         """What is logged of a state; a world with observation noise adds it here."""
         return state
+
+
+World = AbstractWorld | gymnasium.Env[Any, Any]  # an environment stands for the world in it
+
+
+def world_of(where: str, given: object, error: type[OocdmError], advice: str = "") -> AbstractWorld:
+    """The world itself, also if one of oocdm's environments around it is given.
+
+    >>> import oocdm
+    >>> type(world_of("collect", oocdm.make("mouse"), OocdmError)).__name__
+    'MouseWorld'
+    """
+    world = given
+    if not isinstance(given, AbstractWorld):
+        world = getattr(getattr(given, "unwrapped", None), "world", None)
+    if not isinstance(world, AbstractWorld):
+        raise error(
+            f"{where}: expected an environment from oocdm.make or an oocdm.data.AbstractWorld, got "
+            f"{type(given).__name__}. {advice}".strip()
+        )
+    return world

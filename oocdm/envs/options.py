@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from oocdm.data.values import read_count
 from oocdm.errors import OocdmError, suggest
 
 T = TypeVar("T")
@@ -33,10 +34,7 @@ def check_count(option: str, value: Any, low: int = 0) -> int:
     >>> check_count("num_blocks", 5, low=1)
     5
     """
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < low:
-        raise OocdmError(f"Option `{option}`: expected a whole number >= {low}, got {value!r}.")
-    return int(value)
+    return read_count(f"Option `{option}`", value, OocdmError, least=low)
 
 
 def check_range(option: str, value: Any) -> tuple[int, int]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from oocdm.data.values import read_count
 from oocdm.errors import ModelError
 
 
@@ -16,13 +15,9 @@ def check_at_least(method: Any, low: int, *options: str) -> None:
     >>> check_at_least(Grader(workers=2), 1, "workers", "encoding")
     """
     for option in options:
-        value = getattr(method, option)
-        is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and not (is_whole and value >= low):
-            raise ModelError(
-                f"Method `{method.name}`: `{option}`: expected a whole number of at least {low}, "
-                f"got {value!r}."
-            )
+        if getattr(method, option) is not None:
+            where = f"Method `{method.name}`: `{option}`"
+            read_count(where, getattr(method, option), ModelError, least=low)
 
 
 def check_even(method: Any, *options: str) -> None:

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.data.values import read_count
+from oocdm.data.world import World, world_of
 from oocdm.errors import PlanError
 from oocdm.planning.actions import Masks, acting_objects, idle_value
 from oocdm.planning.convert import to_world_state
-from oocdm.planning.simulator import World, world_of
 
 
 class Agent(Protocol):
@@ -68,7 +68,7 @@ class RandomAgent:
     """
 
     def __init__(self, world: World, seed: int = 0) -> None:
-        self.world = world_of("RandomAgent", world)
+        self.world = world_of("RandomAgent", world, PlanError)
         self.seed = read_count("RandomAgent: `seed`", seed, PlanError, least=0)
         self._rng = np.random.default_rng(self.seed)
 

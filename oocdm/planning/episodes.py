@@ -12,12 +12,11 @@ import torch
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.data.values import read_count
-from oocdm.data.world import WorldState
+from oocdm.data.world import World, WorldState, world_of
 from oocdm.errors import PlanError
 from oocdm.planning.actions import Masks
 from oocdm.planning.agent import Agent
 from oocdm.planning.convert import to_arrays, to_snapshot
-from oocdm.planning.simulator import World, world_of
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def run_episodes(
     >>> run_episodes(Balls(), RandomAgent(Balls()), episodes=3).lengths
     array([30, 30, 30])
     """
-    world = world_of("run_episodes", world)
+    world = world_of("run_episodes", world, PlanError)
     limit = world.max_episode_steps if max_steps is None else max_steps
     advice = "It says how much to run."
     episodes = read_count("run_episodes: episodes", episodes, PlanError, advice)

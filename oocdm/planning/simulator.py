@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
-import gymnasium
 import numpy as np
 from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.world import AbstractWorld
+from oocdm.data.world import World, world_of
 from oocdm.errors import PlanError
 from oocdm.planning.convert import to_arrays, to_snapshot, to_world_state
 from oocdm.schema import Schema
 from oocdm.task import Task
-
-World = AbstractWorld | gymnasium.Env[Any, Any]  # an environment stands for the world in it
 
 
 class Simulator(Protocol):
@@ -68,7 +65,7 @@ class WorldSimulator:
 
     `task` is the world's own unless another is given.
 
-    >>> from oocdm.data.world import WorldState
+    >>> from oocdm.data.world import AbstractWorld, WorldState
     >>> from oocdm.schema import ObjectClass, Real
     >>> class Ball(ObjectClass):
     ...     x = Real()
@@ -93,7 +90,7 @@ class WorldSimulator:
     """
 
     def __init__(self, world: World, task: Task | None = None) -> None:
-        self.world = world_of("WorldSimulator", world)
+        self.world = world_of("WorldSimulator", world, PlanError)
         chosen = self.world.task if task is None else task
         if chosen is None:
             raise PlanError(
@@ -126,21 +123,3 @@ class WorldSimulator:
     def terminated(self, after: Snapshot) -> Tensor:
         """The task's termination."""
         return self.task.terminated(after)
-
-
-def world_of(where: str, given: object) -> AbstractWorld:
-    """The world itself, also if one of oocdm's environments around it is given.
-
-    >>> import oocdm
-    >>> type(world_of("run_episodes", oocdm.make("mouse"))).__name__
-    'MouseWorld'
-    """
-    world = given
-    if not isinstance(given, AbstractWorld):
-        world = getattr(getattr(given, "unwrapped", None), "world", None)
-    if not isinstance(world, AbstractWorld):
-        raise PlanError(
-            f"{where}: expected an oocdm.data.AbstractWorld or an environment from oocdm.make, got "
-            f"{type(given).__name__}. A world is env.world of one of our environments."
-        )
-    return world

@@ -157,7 +157,7 @@ def test_arrays_are_float32():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"num_blocks": 0}, "Option `num_blocks`: expected a whole number >= 1, got 0."),
+        ({"num_blocks": 0}, "Option `num_blocks`: expected a whole number of at least 1, got 0."),
         ({"noise": -1}, "Option `noise`: expected a number >= 0, got -1."),
         (
             {"variant": "release"},

@@ -317,4 +317,4 @@ def test_the_environment_takes_the_options_of_the_world():
 def test_bad_options_are_refused():
     with pytest.raises(OocdmError) as error:
         GeneratedWorld(world_seed=-1)
-    assert str(error.value) == "Option `world_seed`: expected a whole number >= 0, got -1."
+    assert str(error.value) == "Option `world_seed`: expected a whole number of at least 0, got -1."

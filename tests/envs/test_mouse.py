@@ -353,7 +353,7 @@ def test_no_field_is_static():
     ("options", "message"),
     [
         ({"num_food": (5, 3)}, "Option `num_food`: expected (low, high) with low <= high, "),
-        ({"num_traps": -1}, "Option `num_traps`: expected a whole number >= 0, got -1."),
+        ({"num_traps": -1}, "Option `num_traps`: expected a whole number of at least 0, got -1."),
         ({"tasks": [(1, 2)]}, "Option `tasks`: expected a list of triples (food, monsters, traps)"),
         ({"tasks": "sen"}, "Option `tasks`"),
         ({"tasks": []}, "Option `tasks`: expected a list of triples (food, monsters, traps)"),

@@ -188,8 +188,8 @@ def test_an_environment_stands_for_its_world() -> None:
 @pytest.mark.parametrize("world", [None, 3, gymnasium.make("CartPole-v1")])
 def test_what_is_no_world(world: Any) -> None:
     message = (
-        "run_episodes: expected an oocdm.data.AbstractWorld or an environment from oocdm.make, got "
-        f"{type(world).__name__}. A world is env.world of one of our environments."
+        "run_episodes: expected an environment from oocdm.make or an oocdm.data.AbstractWorld, got "
+        f"{type(world).__name__}."
     )
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         run_episodes(world, RandomAgent(MouseWorld()), episodes=2)
