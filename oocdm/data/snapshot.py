@@ -149,6 +149,26 @@ class Snapshot:
                 )
         return None
 
+    def joined(self, values: PerField) -> Snapshot:
+        """The snapshot with further values of the objects that are present, 0 for others.
+
+        Nothing is checked, which inner loops would pay for.
+
+        >>> from oocdm.schema import ObjectClass, Real
+        >>> class Ball(ObjectClass):
+        ...     x = Real()
+        ...     push = Real(action=True)
+        >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(1, 2)}})
+        >>> world.joined({"Ball": {"push": torch.ones(1, 2)}})["Ball", "push"]
+        tensor([[1., 1.]])
+        """
+        all_values = {c: {**x, **values.get(c, {})} for c, x in self.values.items()}
+        observed = {
+            c: {**x, **dict.fromkeys(values.get(c, {}), self.present[c])}
+            for c, x in self.observed.items()
+        }
+        return Snapshot(self.schema, all_values, self.present, observed)
+
     def map(self, change: Callable[[Tensor], Tensor]) -> Snapshot:
         """The snapshot with every tensor replaced by `change` of it."""
         return Snapshot(

@@ -15,7 +15,7 @@ from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
 from oocdm.inference.evaluate import Fitted
 from oocdm.inference.random_numbers import RandomNumbers
-from oocdm.inference.unmoved import UnmovedFields
+from oocdm.inference.remembered import RememberedSteps
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.prediction import FieldPredictions, Predictions
 from oocdm.schema import Schema
@@ -65,8 +65,8 @@ class Dynamics:
         self._predict = model.with_graph(graph)
         self._predict_known = model.slim(graph) if isinstance(graph, ClassGraph) else None
         targets = [(c, v) for c in self.schema.classes for v in self.schema.targets(c)]
-        remembered = 0
-        self._unmoved: UnmovedFields | None = None
+        repeated = 0
+        self._remembered: RememberedSteps | None = None
         if reads is not None:
             if not isinstance(graph, ClassGraph):
                 raise ModelError(
@@ -79,11 +79,11 @@ class Dynamics:
             self._predict = model.with_graph(ClassGraph.of_edges(self.schema, into))
             if horizon is not None:
                 # A planner simulates so many steps again and again, with equal random numbers.
-                self._unmoved = UnmovedFields(graph, needed, horizon)
-                remembered = horizon * len(targets)
+                repeated = horizon
+                self._remembered = RememberedSteps(graph, repeated)
         self._targets = set(targets)
         self.simulated = tuple(f"{c}.{v}" for c, v in targets)
-        self._random_numbers = RandomNumbers(len(self._fields), remembered)
+        self._random_numbers = RandomNumbers(len(self._fields), repeated * len(targets))
 
     @torch.no_grad()
     def predict(self, before: Snapshot) -> Predictions:
@@ -115,8 +115,11 @@ class Dynamics:
     def _step(self, before: Snapshot, seed: int | None) -> Snapshot:
         predictions: FieldPredictions
         is_all_known = before.is_all_known
+        remembered = None
         if self._predict_known is not None and is_all_known:
+            # Each target is computed when it is asked for, so that remembering saves it.
             predictions = self._predict_known(before)
+            remembered = self._remembered
         else:
             predictions = self._predict(before)
 
@@ -139,10 +142,10 @@ class Dynamics:
             if (c, f) not in self._targets:
                 now = before.values[c][f]
                 known = known if is_all_known else before.observed[c][f]
-            elif self._unmoved is None:
+            elif remembered is None or seed is None:
                 now = draw(i)
             else:
-                now = self._unmoved.next_value(c, f, before, seed, partial(draw, i))
+                now = remembered.next_value(c, f, before, seed, partial(draw, i))
             values[c][f], observed[c][f] = now, known
         return Snapshot(self.schema, values, before.present, observed)
 
@@ -190,8 +193,7 @@ def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]]) -
     >>> with_actions(world, {"Ball": {"push": torch.ones(1, 2)}})["Ball", "push"]
     tensor([[1., 1.]])
     """
-    values = {c: dict(fields) for c, fields in state.values.items()}
-    observed = {c: dict(fields) for c, fields in state.observed.items()}
+    checked: dict[str, dict[str, Tensor]] = {}
     for c, present in state.present.items():
         for f, field in state.schema.fields(c).items():
             if not field.action:
@@ -204,9 +206,8 @@ def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]]) -
                     f"Action `{c}.{f}`: expected values of shape {expected} "
                     f"(world, object, ...), got {got}."
                 )
-            values.setdefault(c, {})[f] = _blank(value, ~present)
-            observed.setdefault(c, {})[f] = present
-    return Snapshot(state.schema, values, state.present, observed)
+            checked.setdefault(c, {})[f] = _blank(value, ~present)
+    return state.joined(checked)
 
 
 def _field_is_target(schema: Schema, name: str) -> bool:

@@ -48,7 +48,7 @@ def discounted_returns(
     [[2.0], [3.0]]
     """
     samples, horizon, _ = sequences.shape
-    rows = state.batch_size
+    rows, present = state.batch_size, state.present
     # All steps at once, each of them then a slice: (horizon * sample, variable).
     actions = variables.decode(sequences.transpose(0, 1).flatten(0, 1))
     total = torch.zeros(rows, dtype=torch.float64, device=sequences.device)
@@ -56,7 +56,9 @@ def discounted_returns(
     for t in range(horizon):
         now = slice(t * rows, (t + 1) * rows)
         chosen = {c: {f: v[now] for f, v in fields.items()} for c, fields in actions.items()}
-        before = with_actions(state, chosen)
+        # The actions are those of the objects that are present at first.
+        is_same = state.present is present
+        before = state.joined(chosen) if is_same else with_actions(state, chosen)
         state = _checked_state(simulator.step(before, seed + t), rows)
         reward = checked_reward("Simulator", simulator.reward(before, state), is_running)
         earned = reward.double()

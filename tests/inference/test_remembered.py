@@ -1,4 +1,4 @@
-"""What no action can move is drawn once."""
+"""What goes on alike in all that a planner tries is drawn once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,22 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.envs.mouse import MouseWorld
 from oocdm.graph import ClassGraph
 from oocdm.inference import Dynamics, with_actions
-from oocdm.inference.unmoved import UnmovedFields, moved_by_actions
+from oocdm.inference.remembered import RememberedSteps
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
 from oocdm.models.options import ModelOptions
+from oocdm.schema import ObjectClass, Real, Schema
 
 GRAPH = MouseWorld().true_graph
 DATA = oocdm.collect(oocdm.make("mouse", num_food=(1, 3)), steps=60, seed=0)
 STATE = DATA.transitions(slice(0, 8)).before
+
+
+class Ball(ObjectClass):
+    x = Real()
+
+
+SCHEMA = Schema(Ball)
 
 
 class Drawn:
@@ -33,32 +41,26 @@ class Drawn:
         return torch.full((1,), float(self.times))
 
 
-def test_all_is_moved_that_actions_reach_sooner_or_later() -> None:
-    schema = GRAPH.schema
-    assert moved_by_actions(ClassGraph.empty(schema)) == set()
-    everything = {f"{c}.{v}" for c in schema.classes for v in schema.targets(c)}
-    assert moved_by_actions(ClassGraph.full(schema)) == everything
-
-
 def test_a_step_is_drawn_again_if_anything_it_depends_on_is_new() -> None:
-    fields, draw = UnmovedFields(GRAPH, ["Monster.position", "Mouse.health"], steps=9), Drawn()
+    steps, draw = RememberedSteps(GRAPH, kept=9), Drawn()
 
-    def ask(state: Snapshot, seed: int | None, c: str = "Monster", f: str = "position") -> float:
-        return float(fields.next_value(c, f, state, seed, draw))
+    def ask(state: Snapshot, seed: int, c: str = "Monster", f: str = "position") -> float:
+        return float(steps.next_value(c, f, state, seed, draw))
 
     first = ask(STATE, 0)
-    other_food = with_actions(STATE, {"Mouse": {"move": STATE["Mouse", "move"]}})
-    assert ask(STATE, 0) == ask(other_food, 0) == first
+    other_moves = with_actions(STATE, {"Mouse": {"move": STATE["Mouse", "move"]}})
+    assert ask(STATE, 0) == ask(other_moves, 0) == first
     assert ask(STATE, 1) != first
     assert ask(STATE, 0) == first
     assert ask(STATE.map(torch.clone), 0) != first  # equal values, but nobody knows that
-    # What actions move, and what is not random, is never remembered.
-    assert ask(STATE, 0, "Mouse", "health") != ask(STATE, 0, "Mouse", "health")
-    assert ask(STATE, None) != ask(STATE, None)
+    # Actions reach the mouse at once, its health one step later.
+    moved, hurt = (ask(STATE, 0, "Mouse", f) for f in ("position", "health"))
+    assert ask(other_moves, 0, "Mouse", "position") != moved
+    assert ask(other_moves, 0, "Mouse", "health") == hurt
 
 
 def test_a_step_is_drawn_again_if_anything_was_changed_in_place() -> None:
-    fields, draw = UnmovedFields(GRAPH, ["Monster.position"], steps=9), Drawn()
+    fields, draw = RememberedSteps(GRAPH, kept=9), Drawn()
     state = STATE.map(torch.clone)
 
     def ask() -> torch.Tensor:
@@ -78,7 +80,7 @@ def test_a_step_is_drawn_again_if_anything_was_changed_in_place() -> None:
 
 
 def test_in_inference_mode_changes_in_place_are_seen_as_well() -> None:
-    fields, draw = UnmovedFields(GRAPH, ["Monster.position"], steps=9), Drawn()
+    fields, draw = RememberedSteps(GRAPH, kept=9), Drawn()
     with torch.inference_mode():
         drawn = fields.next_value("Monster", "position", STATE, 0, draw)
         assert drawn is fields.next_value("Monster", "position", STATE, 0, draw)
@@ -93,11 +95,13 @@ def test_in_inference_mode_changes_in_place_are_seen_as_well() -> None:
 
 
 def test_only_the_latest_steps_are_kept() -> None:
-    fields, draw = UnmovedFields(GRAPH, ["Monster.position"], steps=2), Drawn()
+    graph = ClassGraph.parse(SCHEMA, ["Ball.x <- self.x"])
+    steps, draw = RememberedSteps(graph, kept=2), Drawn()
+    state = Snapshot.of(SCHEMA, {"Ball": {"x": torch.zeros(1, 1)}})
     for seed in (0, 1, 2, 2, 1):
-        fields.next_value("Monster", "position", STATE, seed, draw)
+        steps.next_value("Ball", "x", state, seed, draw)
     assert draw.times == 3
-    fields.next_value("Monster", "position", STATE, 0, draw)
+    steps.next_value("Ball", "x", state, 0, draw)
     assert draw.times == 4
 
 
