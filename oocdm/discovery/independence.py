@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import false_discovery_control
+import scipy
 
 from oocdm.data import Dataset
 from oocdm.discovery.independence_samples import MergedSamples, fixed_slots
@@ -85,6 +85,6 @@ def _decisions(p_value: np.ndarray, testable: np.ndarray, alpha: float) -> np.nd
     told = ~np.isnan(p_value)
     decision = np.where(testable, "undecided", "untestable")
     if told.any():
-        is_found = false_discovery_control(p_value[told]) <= alpha
+        is_found = scipy.stats.false_discovery_control(p_value[told]) <= alpha
         decision[told] = np.where(is_found, "yes", "no")
     return decision

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import false_discovery_control, t
+import scipy  # whose `stats` loads when it is first used: half a second
 
 from oocdm.discovery.gains import Gains
 from oocdm.errors import OocdmError
@@ -54,11 +54,11 @@ class Rule:
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(gains.error > 0, excess / gains.error, np.sign(excess) * np.inf)
         z = np.where(excess == 0, 0.0, z)
-        return np.asarray(t.sf(z, np.maximum(gains.groups - 1, 1)))
+        return np.asarray(scipy.stats.t.sf(z, np.maximum(gains.groups - 1, 1)))
 
     def interval(self, gains: Gains) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the intervals of the gains."""
-        factor = t.isf((1 - CONFIDENCE) / 2, np.maximum(gains.groups - 1, 1))
+        factor = scipy.stats.t.isf((1 - CONFIDENCE) / 2, np.maximum(gains.groups - 1, 1))
         return gains.mean - factor * gains.error, gains.mean + factor * gains.error
 
     def is_found(
@@ -72,7 +72,7 @@ class Rule:
             p = self.p_values(gains)[tested]
             if weights is not None:
                 p = np.minimum(p / weights[tested], 1.0)
-            found[tested] = false_discovery_control(p) <= self.false_discovery_rate
+            found[tested] = scipy.stats.false_discovery_control(p) <= self.false_discovery_rate
         return found
 
     def decisions(self, gains: Gains, found: np.ndarray, tested: np.ndarray) -> np.ndarray:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import scipy
 import torch
-from scipy.stats import false_discovery_control, t
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
@@ -96,7 +96,7 @@ def check_assumptions(result: Fitted, data: Dataset, batch_size: int = 4096) -> 
     for check in (_within_step, _history, _common_causes):
         tested = [f for f in check(residuals, episode, data) if f is not None]
         p_values = [f.p_value for f in tested] or [1.0]  # some p-value is expected
-        for finding, p in zip(tested, false_discovery_control(p_values), strict=False):
+        for finding, p in zip(tested, scipy.stats.false_discovery_control(p_values), strict=False):
             if p <= FALSE_DISCOVERY_RATE and size(finding) >= MIN_SIZE:
                 key = (finding.kind, finding.what)  # of a vector's components, the largest counts
                 findings[key] = max(findings.get(key, finding), finding, key=size)
@@ -180,7 +180,11 @@ def _judge(
         return None
     z = sums.mean() / (sums.std(ddof=1) / np.sqrt(len(sums)))
     # Columns that do not help make held-out predictions worse: only a gain says something.
-    p = t.sf(z, len(sums) - 1) if kind == "history" else 2 * t.sf(abs(z), len(sums) - 1)
+    p = (
+        scipy.stats.t.sf(z, len(sums) - 1)
+        if kind == "history"
+        else 2 * scipy.stats.t.sf(abs(z), len(sums) - 1)
+    )
     size = float(np.clip(sums.sum() / counts.sum(), -1, 1))
     how = "together" if size > 0 else "against each other"
     text = text.format(a=what[0], b=what[-1], how=how, size=size, percent=100 * size)
