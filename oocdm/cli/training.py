@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -50,9 +49,8 @@ def choose_method(
     """A method by name; what is None in the schedule stays as the preset has it."""
     from oocdm.methods import make_method
 
-    changes: dict[str, Any] = {k: v for k, v in schedule.items() if v is not None}
-    changed = dataclasses.replace(make_method(name, preset).schedule, **changes)
-    return make_method(name, preset, **{"schedule": changed, **options})
+    changes = {k: v for k, v in schedule.items() if v is not None}
+    return make_method(name, preset, **{"schedule": changes, **options})
 
 
 def read_option(text: str) -> tuple[str, Any]:

@@ -97,6 +97,8 @@ class Priors:
     @staticmethod
     def of(schema: Schema, value: PriorKnowledge) -> Priors:
         """Priors in any form: None, rows, the path of a YAML file, what it holds, or Priors."""
+        if isinstance(value, str) and "<-" in value:
+            return Priors.parse(schema, [value])
         if isinstance(value, str | os.PathLike):
             return Priors.read(schema, value)
         if not isinstance(value, Priors):

@@ -5,7 +5,8 @@ A package adds a method by an entry point in the group `oocdm.methods`, whose na
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from importlib.metadata import EntryPoint, entry_points
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -75,14 +76,26 @@ def method_class(name: str) -> type[AbstractMethod]:
 def make_method(name: str, preset: str = "default", **options: Any) -> AbstractMethod:
     """A method by its name, with a preset and options of its own.
 
+    A `schedule` that is a mapping changes the preset's.
+
     >>> make_method("oocdm", threshold=0.3).name
     'oocdm'
+    >>> make_method("cdl", schedule={"iterations": 3}).schedule.learning_rate
+    0.001
     """
     chosen = method_class(name)
     known = [f.name for f in fields(chosen) if f.name != "preset_name"]
     for option in options:
         if option not in known:
             raise ModelError(f"Method `{name}` has no option `{option}`. {suggest(option, known)}")
+    changes = options.get("schedule")
+    if isinstance(changes, Mapping):
+        own = chosen.preset(preset).schedule
+        parts = [f.name for f in fields(own)]
+        for part in changes:
+            if part not in parts:
+                raise ModelError(f"schedule: there is no `{part}`. {suggest(part, parts)}")
+        options = {**options, "schedule": replace(own, **changes)}
     hints = get_type_hints(chosen)
     for option, value in options.items():
         if not _is_of(value, hints[option]):

@@ -175,6 +175,7 @@ def test_all_forms_are_accepted(tmp_path: Path) -> None:
     for form in (ROWS, tuple(ROWS), path, str(path), priors, {"soft": None, "": ROWS}):
         assert same(Priors.of(SCHEMA, form), priors)
     assert Priors.of(SCHEMA, priors) is priors
+    assert same(Priors.of(SCHEMA, ROWS[0]), Priors.parse(SCHEMA, ROWS[:1]))
     for nothing in (None, [], {}, {"required": None}, write(tmp_path, "# nothing yet\n")):
         assert same(Priors.of(SCHEMA, nothing), Priors.none(SCHEMA))
     assert not Priors.none(SCHEMA).required.any() and not Priors.none(SCHEMA).forbidden.any()

@@ -527,6 +527,14 @@ def test_whole_numbers_are_numbers() -> None:
     assert make_method("ticsa", sparsity=2, width=np.int64(8)).to_json()["sparsity"] == 2
 
 
+def test_a_mapping_changes_the_schedule_of_the_preset() -> None:
+    own = make_method("cdl", "paper").schedule
+    changed = make_method("cdl", "paper", schedule={"iterations": 3}).schedule
+    assert changed == replace(own, iterations=3)
+    with pytest.raises(ModelError, match=r"there is no `iteration`\. Did you mean `iterations`\?"):
+        make_method("cdl", schedule={"iteration": 3})
+
+
 def test_the_paper_s_discovery_scores_all_transitions() -> None:
     assert make_method("cdl", "paper").to_json()["max_scored"] is None
 
