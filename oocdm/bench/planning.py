@@ -80,7 +80,7 @@ def _compare(fitted: FitResult, repeats: int, tell: Tell | None) -> Result:
         "same_actions": sum(a == b for a, b in zip(fast.actions, slow.actions, strict=False)),
         "actions": few,
         "simulated": list(simulator.dynamics.simulated),
-        "command": "oocdm bench planning",
+        "command": f"oocdm bench planning --threads {torch.get_num_threads()}",
         **describe_machine(),
     }
 
@@ -94,7 +94,7 @@ def _grow(fitted: Callable[[], FitResult], each: int, repeats: int, tell: Tell |
     return {
         "objects": 1 + 3 * each,
         "ms": 1e3 * planner.median,
-        "command": "oocdm bench planning",
+        "command": f"oocdm bench planning --threads {torch.get_num_threads()}",
         **describe_machine(),
     }
 
