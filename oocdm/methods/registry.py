@@ -6,16 +6,14 @@ A package adds a method by an entry point in the group `oocdm.methods`, whose na
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
-
-import numpy as np
+from typing import Any
 
 from oocdm.errors import ModelError, suggest
 from oocdm.methods.cdl import Cdl
 from oocdm.methods.cdl_a import CdlA
+from oocdm.methods.checks import changed, read_options
 from oocdm.methods.gnn import Gnn
 from oocdm.methods.grader import Grader
 from oocdm.methods.method import AbstractMethod
@@ -88,21 +86,10 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     for option in options:
         if option not in known:
             raise ModelError(f"Method `{name}` has no option `{option}`. {suggest(option, known)}")
-    changes = options.get("schedule")
-    if isinstance(changes, Mapping):
-        own = chosen.preset(preset).schedule
-        parts = [f.name for f in fields(own)]
-        for part in changes:
-            if part not in parts:
-                raise ModelError(f"schedule: there is no `{part}`. {suggest(part, parts)}")
-        options = {**options, "schedule": replace(own, **changes)}
-    hints = get_type_hints(chosen)
-    for option, value in options.items():
-        if not _is_of(value, hints[option]):
-            raise ModelError(
-                f"Method `{name}`: `{option}`: expected {_type_name(hints[option])}, got {value!r}."
-            )
-    return chosen.preset(preset, **options)
+    schedule = options.get("schedule")
+    if isinstance(schedule, Mapping):
+        options["schedule"] = changed(chosen.preset(preset).schedule, schedule)
+    return chosen.preset(preset, **read_options(chosen, options))
 
 
 def method_from_json(data: dict[str, Any]) -> AbstractMethod:
@@ -121,25 +108,6 @@ def method_from_json(data: dict[str, Any]) -> AbstractMethod:
         raise ModelError(
             f"Method `{name}`: settings that this version cannot read ({error})."
         ) from None
-
-
-def _is_of(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type such as `int | None`; types with parts of their own pass."""
-    allowed = _alternatives(hint)
-    if isinstance(value, bool):
-        return bool in allowed
-    # Whole numbers are numbers, and those of NumPy are as good as Python's.
-    kinds = {float: (float, int, np.floating, np.integer), int: (int, np.integer)}
-    return any(not isinstance(t, type) or isinstance(value, kinds.get(t, t)) for t in allowed)
-
-
-def _type_name(hint: Any) -> str:
-    words = {int: "a whole number", float: "a number", bool: "true or false", NoneType: "None"}
-    return " or ".join(words.get(t, f"a {getattr(t, '__name__', t)}") for t in _alternatives(hint))
-
-
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
 def _added() -> dict[str, EntryPoint]:
