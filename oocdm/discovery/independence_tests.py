@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import scipy
 
 from oocdm.discovery.independence_samples import Question
 from oocdm.errors import OocdmError, suggest
@@ -82,7 +83,6 @@ class FastCit:
     max_samples: int = 3000
 
     def answer(self, question: Question, rng: np.random.Generator) -> Answer:
-        stats = _library("scipy.stats")
         x, y, given = _varying(question)
         num_test = int(self.held_out * len(x))
         if not (x.size and y.size) or num_test < 2:
@@ -100,11 +100,52 @@ class FastCit:
             split, sides = _split(len(x), num_test, rng), _sides(x, given, rng)
             without, with_x = (_tree_error(side, y, split, leaf_size, rng) for side in sides)
             gains[i] = 0.5 * np.log(without / with_x)
-        # Splits share most of their samples, so their gains vary less than those of new samples
-        # would. Nadeau and Bengio (2003): add the ratio of held-out to fitted samples.
-        variance = gains.var(ddof=1) * (1 / self.num_splits + num_test / (len(x) - num_test))
+        return self._judge(gains, num_test / (len(x) - num_test))
+
+    def answer_each(
+        self,
+        inputs: Sequence[np.ndarray],
+        y: np.ndarray,
+        asked: Iterable[int],
+        rng: np.random.Generator,
+    ) -> Iterator[Answer]:
+        """Of each input that is asked about: is y independent of it, given all others?
+
+        The trees that see everything are the same for all of them and are fitted once, which
+        leaves a third of the work.
+        """
+        y, *columns = (_without_constants(c) for c in (y, *inputs))
+        num_test = int(self.held_out * len(y))
+        if y.size == 0 or num_test < 2:
+            yield from (Answer(np.nan) for _ in asked)
+            return
+        y = (y - y.mean(0)) / y.std(0)
+        whole = np.concatenate(columns, axis=1)
+        ends = np.cumsum([c.shape[1] for c in columns])
+        first, *splits = (_split(len(y), num_test, rng) for _ in range(1 + self.num_splits))
+        leaf_size = min(self.leaf_sizes, key=lambda size: _tree_error(whole, y, first, size, rng))
+        with_all = np.array([_tree_error(whole, y, split, leaf_size, rng) for split in splits])
+        for i in asked:
+            x = columns[i]
+            if x.size == 0:
+                yield Answer(np.nan)
+                continue
+            without = np.empty(self.num_splits)
+            for j, split in enumerate(splits):
+                side = whole.copy()
+                side[:, ends[i] - x.shape[1] : ends[i]] = rng.permutation(x)
+                without[j] = _tree_error(side, y, split, leaf_size, rng)
+            yield self._judge(0.5 * np.log(without / with_all), num_test / (len(y) - num_test))
+
+    def _judge(self, gains: np.ndarray, held_to_fitted: float) -> Answer:
+        """What the gains of several splits say, one-sided.
+
+        Splits share most of their samples, so their gains vary less than those of new samples
+        would. Nadeau and Bengio (2003): add the ratio of held-out to fitted samples.
+        """
+        variance = gains.var(ddof=1) * (1 / self.num_splits + held_to_fitted)
         t = gains.mean() / np.sqrt(variance + np.finfo(float).tiny)
-        return Answer(float(stats.t.sf(t, self.num_splits - 1)), float(gains.mean()))
+        return Answer(float(scipy.stats.t.sf(t, self.num_splits - 1)), float(gains.mean()))
 
 
 @dataclass(frozen=True)
@@ -222,7 +263,11 @@ def _library(module: str) -> Any:
 
 def _varying(question: Question) -> list[np.ndarray]:
     """x, y and given without the features that never vary."""
-    return [c[:, (c != c[:1]).any(0)] for c in (question.x, question.y, question.given)]
+    return [_without_constants(c) for c in (question.x, question.y, question.given)]
+
+
+def _without_constants(columns: np.ndarray) -> np.ndarray:
+    return columns[:, (columns != columns[:1]).any(0)]
 
 
 def _standard(columns: np.ndarray) -> np.ndarray:

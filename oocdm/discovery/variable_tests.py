@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import logging
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from queue import Queue
+from threading import Event
 
 import numpy as np
 
 from oocdm.data.dataset import Dataset
 from oocdm.discovery.gains import Settling
-from oocdm.discovery.independence_samples import Question, numbers
-from oocdm.discovery.independence_tests import FastCit, IndependenceTest
+from oocdm.discovery.independence_samples import numbers
+from oocdm.discovery.independence_tests import Answer, FastCit
 from oocdm.errors import DataError
 from oocdm.graph import Evidence, Variable, VariableEdges
 
 logger = logging.getLogger(__name__)
 
 LEAST_SAMPLES = 20  # a tenth of them is held out by each test
-TRIALS = 8  # tests of which the time of all is reckoned, at most
+TRIALS = 8  # tests a worker of which the time of all is reckoned, at most
 MOST_CUTS = 4  # how often the samples may be cut down to fit a time
 
 
@@ -27,8 +31,9 @@ MOST_CUTS = 4  # how often the samples may be cut down to fit a time
 class VariableTests:
     """Each edge is tested once: is the output independent of the input, given all other inputs?
 
-    Edges with p < alpha are found. Tests run side by side in `workers` threads (trees are fitted
-    outside of Python's lock), each with random numbers of its own: their number changes nothing.
+    Edges with p < alpha are found. Outputs are looked at side by side in `workers` threads (trees
+    are fitted outside of Python's lock), each with random numbers of its own: their number changes
+    nothing.
 
     >>> import oocdm
     >>> data = oocdm.collect(oocdm.make("block", num_blocks=1), steps=300, seed=0)
@@ -45,7 +50,7 @@ class VariableTests:
     max_samples: int = 1000
     seed: int = 0
     workers: int = 1
-    test: IndependenceTest = field(default_factory=FastCit)
+    test: FastCit = field(default_factory=FastCit)
 
     def discover(
         self,
@@ -54,37 +59,52 @@ class VariableTests:
         settling: Settling | None = None,
     ) -> Evidence:
         """Test the free edges; larger `weights`, 1 on average, make an edge easier to find."""
-        before, after = self._samples()
-        num_outputs = len(after)
-        positions = np.flatnonzero(free)
-        p_value, score = np.full((2, len(self.edges)), np.nan)
-
-        def ask(position: int) -> None:
-            source, target = divmod(position, num_outputs)
-            rest = [x for i, x in enumerate(before) if i != source]
-            # A world of one variable leaves nothing to condition on.
-            given = np.concatenate([np.empty((len(before[source]), 0)), *rest], axis=1)
-            question = Question(before[source], after[target], given)
-            answer = self.test.answer(question, np.random.default_rng([self.seed, position]))
-            p_value[position] = answer.p_value
-            score[position] = np.nan if answer.statistic is None else answer.statistic
-
-        with ThreadPoolExecutor(self.workers) as pool:
-            asked = [pool.submit(ask, int(position)) for position in positions]
-            try:
-                for done, each in enumerate(as_completed(asked), start=1):
-                    each.result()
-                    if settling is not None:
-                        settling(done, len(positions))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        is_asked = self.edges.matrix(free)
+        p_value, score = np.full((2, *is_asked.shape), np.nan)
+        with closing(self._answers(is_asked)) as answers:
+            for done, (source, target, answer) in enumerate(answers, start=1):
+                p_value[source, target] = answer.p_value
+                score[source, target] = np.nan if answer.statistic is None else answer.statistic
+                if settling is not None:
+                    settling(done, int(is_asked.sum()))
+        p_value, score = p_value.ravel(), score.ravel()
         nothing = np.full(len(self.edges), np.nan)
         told = ~np.isnan(p_value)
         weighted = p_value if weights is None else np.minimum(p_value / weights, 1.0)
         decision = np.where(free, np.where(told, "no", "undecided"), "untestable")
         decision[told & (np.nan_to_num(weighted, nan=1.0) < self.alpha)] = "yes"
         return Evidence(self.edges, score, nothing, nothing, p_value, nothing, decision)
+
+    def _answers(self, is_asked: np.ndarray) -> Generator[tuple[int, int, Answer]]:
+        """Source, target and answer of all edges that are asked about, as the workers find them."""
+        before, after = self._samples()
+        found: Queue[tuple[int, int, Answer] | BaseException] = Queue()
+        is_over = Event()
+
+        def ask(target: int) -> None:
+            sources = [int(i) for i in np.flatnonzero(is_asked[:, target])]
+            rng = np.random.default_rng([self.seed, target])
+            try:
+                answers = self.test.answer_each(before, after[target], sources, rng)
+                for source, answer in zip(sources, answers, strict=True):
+                    if is_over.is_set():
+                        return
+                    found.put((source, target, answer))
+            except BaseException as error:
+                found.put(error)
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            try:
+                for target in np.flatnonzero(is_asked.any(0)):
+                    pool.submit(ask, int(target))
+                for _ in range(int(is_asked.sum())):
+                    answer = found.get()
+                    if isinstance(answer, BaseException):
+                        raise answer
+                    yield answer
+            finally:
+                is_over.set()
+                pool.shutdown(cancel_futures=True)
 
     def within(self, max_seconds: float, free: np.ndarray) -> VariableTests:
         """The same tests on fewer samples, if all of them would take longer than that.
@@ -111,11 +131,14 @@ class VariableTests:
 
     def _seconds_a_test(self, free: np.ndarray) -> float:
         """How long one test takes, with all workers busy."""
-        tried = np.random.default_rng(self.seed).permutation(np.flatnonzero(free))
-        few = np.zeros_like(free)
-        few[tried[: max(min(len(tried) // 32, TRIALS), self.workers)]] = True
+        rng = np.random.default_rng(self.seed)
+        is_asked = self.edges.matrix(free)
+        few = np.zeros_like(is_asked)
+        num = min(max(int(free.sum()) // 32, 1), TRIALS)
+        for target in rng.permutation(np.flatnonzero(is_asked.any(0)))[: self.workers]:
+            few[rng.permutation(np.flatnonzero(is_asked[:, target]))[:num], target] = True
         started = time.perf_counter()
-        self.discover(few)
+        self.discover(few.ravel())
         return (time.perf_counter() - started) / int(few.sum())
 
     def _samples(self) -> tuple[list[np.ndarray], list[np.ndarray]]:

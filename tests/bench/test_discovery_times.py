@@ -47,8 +47,8 @@ def test_the_time_of_all_tests_is_reckoned_from_some(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(VariableTests, "discover", count)
     monkeypatch.setattr(discovery_times.time, "perf_counter", lambda: next(clock))
     row = discovery_time("grader", 2, 60, "oocdm")
-    assert asked == [4] and row["tests"] == 4
-    assert row["seconds"] == pytest.approx(2.0 * 120 / 4)  # 12 inputs by 10 outputs
+    assert asked == [12] and row["tests"] == 12  # all of one output
+    assert row["seconds"] == pytest.approx(2.0 * 120 / 12)  # 12 inputs by 10 outputs
 
 
 def test_the_table_of_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

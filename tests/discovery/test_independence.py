@@ -280,6 +280,41 @@ def test_p_values_of_independent_data_are_nearly_uniform(
     assert (p_values < 0.05).mean() <= 0.1
 
 
+def test_several_questions_about_one_output_share_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted: list[int] = []
+    tree_error = tests_module._tree_error
+
+    def count(inputs: Any, *others: Any) -> float:
+        fitted.append(inputs.shape[1])
+        return tree_error(inputs, *others)
+
+    monkeypatch.setattr(tests_module, "_tree_error", count)
+    rng = np.random.default_rng(0)
+    first, second, third, noise = rng.normal(size=(4, 300, 1))
+    never = np.ones((300, 1))
+    pair = np.concatenate([second, third], axis=1)
+    y = first + np.square(third) + 0.1 * noise
+    test = FastCit()
+    answers = list(test.answer_each([first, never, second, pair], y, [0, 1, 2, 3], rng))
+    assert [a.p_value < 0.01 for a in answers] == [True, False, False, True]
+    assert np.isnan(answers[1].p_value)
+    # One tree a size and one a split for all of them, then one a split for each that varies.
+    assert fitted == [4] * (len(test.leaf_sizes) + 4 * test.num_splits)
+    few = list(test.answer_each([first[:10]], y[:10], [0], rng))
+    assert len(few) == 1 and np.isnan(few[0].p_value)
+
+
+def test_p_values_that_share_trees_are_nearly_uniform() -> None:
+    rng = np.random.default_rng(0)
+    p_values = []
+    for _ in range(20):
+        *inputs, noise = rng.normal(size=(5, 150, 1))
+        answers = FastCit().answer_each(inputs, inputs[0] + noise, [1, 2, 3], rng)
+        p_values += [answer.p_value for answer in answers]
+    assert abs(np.mean(p_values) - 0.5) < 0.1
+    assert np.mean(np.array(p_values) < 0.1) <= 0.15
+
+
 @pytest.mark.parametrize("name", list(TESTS))
 def test_vectors_and_redundant_columns(name: str) -> None:
     rng = np.random.default_rng(1)

@@ -31,7 +31,6 @@ from oocdm import (
     VariableGraph,
 )
 from oocdm.data.snapshot import Snapshot
-from oocdm.discovery.independence_samples import Question
 from oocdm.discovery.independence_tests import Answer, FastCit
 from oocdm.discovery.variable_tests import VariableTests
 from oocdm.graph import VariableEdges
@@ -388,18 +387,19 @@ def test_limited_time_is_enough_for_tests_and_for_training(
     now = 100.0
     samples: list[int] = []
 
-    def answer(test: FastCit, question: Question, rng: np.random.Generator) -> Answer:
+    def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, _: Any) -> Any:
         nonlocal now
-        samples.append(len(question.x))
-        now += 1e-3 * samples[-1]
-        return Answer(0.5)
+        for _ in asked:
+            samples.append(len(y))
+            now += 1e-3 * len(y)
+            yield Answer(0.5)
 
     def step(progress: Progress) -> None:
         nonlocal now
         now += 0.0 if progress.phase == "discover" else 0.05
 
     monkeypatch.setattr(time, "perf_counter", lambda: now)
-    monkeypatch.setattr(FastCit, "answer", answer)
+    monkeypatch.setattr(FastCit, "answer_each", answer_each)
     schedule = replace(QUICK, iterations=1_000, polish_steps=1_000)
     result = oocdm.fit(
         DATA, "grader", schedule=schedule, workers=1, max_seconds=10.0, callback=step
@@ -413,15 +413,15 @@ def test_limited_time_is_enough_for_tests_and_for_training(
 
 
 def test_tests_that_fit_the_time_see_all_transitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Question] = []
+    seen: set[int] = set()
 
-    def answer(test: FastCit, question: Question, rng: np.random.Generator) -> Answer:
-        asked.append(question)
-        return Answer(0.5)
+    def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, _: Any) -> Any:
+        seen.add(len(y))
+        return (Answer(0.5) for _ in asked)
 
-    monkeypatch.setattr(FastCit, "answer", answer)
+    monkeypatch.setattr(FastCit, "answer_each", answer_each)
     oocdm.fit(DATA, "grader", schedule=QUICK, workers=1, max_seconds=60.0)
-    assert {len(question.x) for question in asked} == {1000}
+    assert seen == {1000}
 
 
 def test_tests_run_on_as_many_threads_as_torch(monkeypatch: pytest.MonkeyPatch) -> None:
