@@ -14,7 +14,14 @@ from oocdm.discovery.leave_out import discover_by_leaving_out
 from oocdm.methods.checks import check_at_least
 from oocdm.methods.method import Look, Standing, Term
 from oocdm.methods.variable_method import AbstractVariableMethod, WidthByObjects
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
+from oocdm.models.variable_model import (
+    AbstractVariableModel,
+    Encoded,
+    Masks,
+    Setting,
+    TwoLayers,
+    parents_of,
+)
 
 ENCODER_WIDTH, PREDICTOR_WIDTH = 64, 32
 ENCODING = WidthByObjects(32, 16, 64, 256)
@@ -112,10 +119,35 @@ def leave_out_one(
     return rows.reshape(count, -1)
 
 
+class _Largest(torch.autograd.Function):
+    """The maximum along the first axis, whose gradient goes to all inputs that are the largest.
+
+    That of `amax` divides it among them, at several times the cost; encodings are equal only where
+    they are 0, and a ReLU lets no gradient pass there.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor) -> Tensor:
+        top = inputs.amax(0)
+        ctx.save_for_backward(inputs, top)
+        return top
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        inputs, top = ctx.saved_tensors
+        return torch.where(inputs == top, gradient, 0.0)
+
+
+def _largest(inputs: Tensor) -> Tensor:
+    top: Tensor = _Largest.apply(inputs)
+    return top
+
+
 def masked_max(encoded: Tensor, masks: Tensor) -> Tensor:
     """The largest of the encodings (input, batch, channel) that each output may see; 0 if none.
 
-    Masks are booleans, (1 or batch, input, output).
+    Encodings are not negative, and equal only if they are 0. Masks are booleans, (1 or batch,
+    input, output).
 
     >>> mask = torch.tensor([[[True, False], [False, False]]])
     >>> masked_max(torch.tensor([[[1.0]], [[2.0]]]), mask).flatten().tolist()
@@ -137,17 +169,22 @@ def _max_of_groups(encoded: Tensor, mask: Tensor) -> Tensor:
     """The same mask for all of the batch: outputs with the same parents share their maximum."""
     pooled: dict[bytes, Tensor] = {}
     rows = []
-    for column in mask.T:
-        key = column.cpu().numpy().tobytes()
+    for column, seen in zip(mask.T.cpu().numpy(), parents_of(encoded, mask), strict=True):
+        key = column.tobytes()
         if key not in pooled:
-            seen = encoded[column]
-            pooled[key] = seen.amax(0) if len(seen) else encoded.new_zeros(encoded.shape[1:])
+            pooled[key] = torch.zeros_like(encoded[0]) if seen is None else _largest(seen)
         rows.append(pooled[key])
     return torch.stack(rows)
 
 
 def _max_without_one(encoded: Tensor, missing: Tensor) -> Tensor:
     """At most one input is missing: it is the largest or the second that counts."""
-    top, where = encoded.topk(2, dim=0)
-    left_out = torch.where(missing.any(1), missing.int().argmax(1), -1).T.unsqueeze(-1)
-    return torch.where(where[0] == left_out, top[1], top[0])
+    top = _largest(encoded)
+    is_top = encoded == top
+    second = _largest(encoded.masked_fill(is_top, -torch.inf))
+    # If 0 is the largest, so are all others.
+    matters = is_top & (top > 0)
+    is_missing, left_out = missing.max(1)  # (batch, output) each
+    rows = torch.arange(len(left_out), device=encoded.device).unsqueeze(1)
+    loses_top = matters[left_out, rows] & is_missing.unsqueeze(-1)
+    return torch.where(loses_top.transpose(0, 1), second, top)

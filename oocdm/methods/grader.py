@@ -23,6 +23,7 @@ from oocdm.models.variable_model import (
     Setting,
     Stack,
     TwoLayers,
+    parents_of,
 )
 
 ENCODER_WIDTH, STATE_WIDTH = 64, 64
@@ -55,12 +56,12 @@ class GraderModel(AbstractVariableModel):
 
     def _read(self, encoded: Tensor, mask: Tensor) -> Tensor:
         states = []
-        for reader, is_parent in zip(self.readers, mask.T, strict=True):
-            if is_parent.any():
-                _, last = reader(encoded[is_parent])  # (direction, batch, channel)
-                states.append(torch.cat([last[0], last[1]], -1))
-            else:
+        for reader, parents in zip(self.readers, parents_of(encoded, mask), strict=True):
+            if parents is None:
                 states.append(encoded.new_zeros(encoded.shape[1], 2 * STATE_WIDTH))
+            else:
+                _, last = reader(parents)  # (direction, batch, channel)
+                states.append(torch.cat([last[0], last[1]], -1))
         out: Tensor = self.out(torch.stack(states))
         return out
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -165,6 +166,26 @@ class TwoLayers(nn.Module):
             return x.new_zeros(*x.shape[:-1], self.width_out)
         out: Tensor = self.second(functional.leaky_relu(self.first(x)))
         return out
+
+
+def parents_of(encoded: Tensor, mask: Tensor) -> Iterator[Tensor | None]:
+    """The encodings (parent, batch, channel) that each output may see; None if it sees none.
+
+    Inputs are picked one by one: gradients of `encoded[column]` would be as large as all encodings,
+    mostly zeros.
+
+    >>> encoded = torch.ones(3, 7, 5)
+    >>> mask = torch.tensor([[True, False], [True, False], [False, False]])
+    >>> [None if seen is None else len(seen) for seen in parents_of(encoded, mask)]
+    [2, None]
+    """
+    each = encoded.unbind()
+    for column in mask.T.cpu().numpy():
+        seen = [each[i] for i in np.flatnonzero(column)]
+        if len(seen) == len(each):
+            yield encoded
+        else:
+            yield torch.stack(seen) if seen else None
 
 
 def _describe(present: Tensor) -> str:
