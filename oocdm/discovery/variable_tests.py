@@ -36,10 +36,10 @@ class VariableTests:
     nothing.
 
     >>> import oocdm
-    >>> data = oocdm.collect(oocdm.make("block", num_blocks=1), steps=300, seed=0)
+    >>> data = oocdm.collect(oocdm.make("block", num_blocks=1), steps=600, seed=0)
     >>> edges = VariableEdges(data.schema, data.max_counts)
     >>> free = edges.full.matrix & np.isin(edges.full.outputs, ["Block[0].s1"])
-    >>> found = VariableTests(data, edges).discover(free.ravel())
+    >>> found = VariableTests(data, edges, alpha=0.01).discover(free.ravel())
     >>> found.graph.parents("Block[0].s1")
     ['Block[0].s1', 'Block[0].a']
     """
