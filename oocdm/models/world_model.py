@@ -10,7 +10,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -256,7 +256,8 @@ class AbstractWorldModel(nn.Module):
     def _bound(self, mean: Tensor, scales: HeadScales) -> Tensor:
         low, high = scales.low, scales.high
         if self.head_options.clamp_means:
-            return torch.maximum(torch.minimum(mean, high), low)
+            cut: Tensor = _Cut.apply(mean, low, high)
+            return cut
         has_low, has_high = low.isfinite(), high.isfinite()
         # Infinite bounds are replaced before use: their branch is not taken, its gradient is.
         a, b = torch.where(has_low, low, 0.0), torch.where(has_high, high, 0.0)
@@ -265,3 +266,21 @@ class AbstractWorldModel(nn.Module):
         one = torch.where(has_low, a + functional.softplus(mean), b - functional.softplus(-mean))
         bounded = torch.where(has_low & has_high, both, one)
         return torch.where(has_low | has_high, bounded, mean)
+
+
+class _Cut(torch.autograd.Function):
+    """Means cut off at bounds; beyond them gradients still pass that lead back.
+
+    Without those a field whose means have all left its bounds would never be learned again.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        ctx.save_for_backward(mean, low, high)
+        return torch.maximum(torch.minimum(mean, high), low)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        mean, low, high = ctx.saved_tensors
+        leads_out = ((mean > high) & (gradient < 0)) | ((mean < low) & (gradient > 0))
+        return gradient.masked_fill(leads_out, 0.0), None, None

@@ -14,6 +14,7 @@ from torch import Tensor
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.errors import GraphError, ModelError
 from oocdm.graph import ClassGraph, Edge
+from oocdm.models import world_model
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
 from oocdm.models.network import AbstractClassModel, Structures
@@ -326,3 +327,15 @@ def test_field_names_that_modules_use_are_usable() -> None:
 
 def test_class_names_that_modules_use_are_usable() -> None:
     FastModel(Schema(type("items", (ObjectClass,), {"x": Real()})), ModelOptions(), None)
+
+
+def test_means_beyond_their_bounds_can_come_back() -> None:
+    """Where all means of a field are cut off, gradients still lead back, but not further out."""
+    low, high = torch.tensor(0.0), torch.tensor(10.0)
+    mean = torch.tensor([-3.0, -3.0, 5.0, 12.0, 12.0, 10.0], requires_grad=True)
+    cut = world_model._Cut.apply(mean, low, high)
+    assert cut.tolist() == [0.0, 0.0, 5.0, 10.0, 10.0, 10.0]
+    gradient = torch.tensor([-1.0, 1.0, 1.0, 1.0, -1.0, -1.0])  # steps go against it
+    cut.backward(gradient)
+    assert mean.grad is not None
+    assert mean.grad.tolist() == [-1.0, 0.0, 1.0, 1.0, 0.0, -1.0]
