@@ -15,7 +15,7 @@ from oocdm.data import collect
 from oocdm.data.world import AbstractWorld
 from oocdm.errors import OocdmError
 from oocdm.inference import evaluate
-from oocdm.methods import AbstractMethod, AbstractVariableMethod, method_class
+from oocdm.methods import method_class
 from oocdm.planning import CEM, MPC, Agent, RandomAgent, WorldSimulator, run_episodes
 from oocdm.planning.episodes import EpisodesProgress
 from oocdm.training import FitResult
@@ -63,7 +63,7 @@ def run_unseen(
 ) -> dict[str, Any]:
     """The table of unseen tasks: trained on 47 tasks of Mouse, tried on those and on 53 others."""
     for method in methods:
-        if not takes_varying_numbers(method_class(method)):
+        if method_class(method).needs_fixed_objects:
             raise OocdmError(
                 f"Unseen tasks: expected a method for varying numbers of objects, got `{method}`. "
                 "Leave it out; `oocdm methods` tells which take any."
@@ -75,15 +75,6 @@ def run_unseen(
             name = f"unseen-{agent}-seed{seed}{_unusual(episodes)}"
             cells.append(recall(folder, name, measure))
     return {"cells": cells}
-
-
-def takes_varying_numbers(method: type[AbstractMethod]) -> bool:
-    """Whether a method can learn from tasks with different numbers of objects.
-
-    >>> takes_varying_numbers(method_class("mlp"))
-    False
-    """
-    return not issubclass(method, AbstractVariableMethod)
 
 
 def _earn(

@@ -178,7 +178,6 @@ def _measure_acting(
         SEEDS,
         run_returns,
         run_unseen,
-        takes_varying_numbers,
     )
     from oocdm.report.returns import RETURNS, UNSEEN, returns_cells, unseen_cells
     from oocdm.report.terminal import text_table
@@ -188,7 +187,7 @@ def _measure_acting(
         chosen = _all_or(methods or METHODS)
     else:
         measure, header, cells = run_unseen, UNSEEN, unseen_cells
-        chosen = _all_or(methods or METHODS, takes_varying_numbers)
+        chosen = _all_or(methods or METHODS, lambda each: not each.needs_fixed_objects)
     _measure(
         lambda bar: measure(
             output,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oocdm.cli.output import AsJson, Output
 from oocdm.errors import ModelError
-from oocdm.methods import AbstractVariableMethod, method_class, method_names
+from oocdm.methods import method_class, method_names
 from oocdm.report.terminal import text_table
 
 
@@ -25,9 +25,8 @@ def _info(name: str) -> dict[str, str]:
         chosen = method_class(name)
     except ModelError as error:  # of another package, which must not hide the others
         return {"name": name, "objects": "unknown", "description": str(error)}
-    is_fixed = issubclass(chosen, AbstractVariableMethod)
     return {
         "name": name,
-        "objects": "fixed" if is_fixed else "any",
+        "objects": "fixed" if chosen.needs_fixed_objects else "any",
         "description": (chosen.__doc__ or "").strip().partition("\n")[0],
     }

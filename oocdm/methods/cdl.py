@@ -13,7 +13,7 @@ from oocdm.discovery import Discovery, Rule
 from oocdm.discovery.leave_out import discover_by_leaving_out
 from oocdm.methods.checks import check_at_least
 from oocdm.methods.method import Look, Standing, Term
-from oocdm.methods.variable_method import AbstractVariableMethod, WidthByObjects
+from oocdm.methods.variable_method import ENCODING, AbstractVariableMethod
 from oocdm.models.variable_model import (
     AbstractVariableModel,
     Encoded,
@@ -24,7 +24,6 @@ from oocdm.models.variable_model import (
 )
 
 ENCODER_WIDTH, PREDICTOR_WIDTH = 64, 32
-ENCODING = WidthByObjects(32, 16, 64, 256)
 MAX_SCORED = 5000
 
 

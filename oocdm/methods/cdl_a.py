@@ -8,9 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from oocdm.methods.cdl import ENCODING, Cdl, CdlModel
-from oocdm.methods.checks import check_at_least, check_even
-from oocdm.methods.variable_method import WidthByObjects
+from oocdm.errors import ModelError
+from oocdm.methods.cdl import Cdl, CdlModel
+from oocdm.methods.checks import check_at_least
+from oocdm.methods.variable_method import ENCODING, WidthByObjects
 from oocdm.models.parameters import xavier
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting
 
@@ -60,7 +61,13 @@ class CdlA(Cdl):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_at_least(self, 1, "keys")
-        check_even(self, "encoding", "keys")
+        for option in ("encoding", "keys"):
+            value = getattr(self, option)
+            if value is not None and value % HEADS:
+                raise ModelError(
+                    f"Method `{self.name}`: `{option}`: expected an even number, since two heads "
+                    f"share it, got {value!r}."
+                )
 
     def network(self, setting: Setting) -> AbstractVariableModel:
         encoding = ENCODING(setting.counts, self.encoding)

@@ -97,6 +97,8 @@ class AbstractMethod(ABC):
     """A method that `fit` can train: a frozen dataclass whose fields are its options."""
 
     name: ClassVar[str]
+    # Whether it knows objects one by one, so that their numbers must stay the same.
+    needs_fixed_objects: ClassVar[bool] = False
     # Probability that a single variable is hidden from a training sample.
     hide_variables: ClassVar[float] = 0.0
 

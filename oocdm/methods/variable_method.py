@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class AbstractVariableMethod(AbstractMethod):
     change prediction, blurred likelihoods, held-out episodes and the final polishing. The preset
     "paper" leaves all that out.
     """
+
+    needs_fixed_objects: ClassVar[bool] = True
 
     schedule: Schedule = SCHEDULE
     head: HeadOptions = field(default_factory=HeadOptions)
@@ -105,3 +107,7 @@ class WidthByObjects:
             return chosen
         others = max(sum(counts.values()) - 1, 0)
         return min(max(self.first + self.each * others, self.low), self.high)
+
+
+# Channels of a variable's encoding, of CDL, CDL-A and GRADER alike.
+ENCODING = WidthByObjects(32, 16, 64, 256)
