@@ -45,25 +45,12 @@ class Agent(Protocol):
 class RandomAgent:
     """The random policy of a world: what any planner should beat.
 
-    >>> from oocdm.data.world import AbstractWorld, WorldState
-    >>> from oocdm.schema import ObjectClass, Real, Schema
-    >>> class Ball(ObjectClass):
-    ...     x = Real()
-    ...     push = Real(action=True)
-    >>> class Balls(AbstractWorld):
-    ...     schema, max_episode_steps, max_objects = Schema(Ball), 30, {"Ball": 1}
-    ...     def reset(self, num_worlds, rng):
-    ...         x = np.ones((num_worlds, 1))
-    ...         return WorldState({"Ball": {"x": x}}, {"Ball": np.ones_like(x, bool)})
-    ...     def random_actions(self, state, rng):
-    ...         return {"Ball": {"push": rng.normal(size=state.present["Ball"].shape)}}
-    ...     def step(self, state, actions, rng):
-    ...         x = state.values["Ball"]["x"] + actions["Ball"]["push"]
-    ...         return WorldState({"Ball": {"x": x}}, state.present), x[:, 0], x[:, 0] > 9
-    >>> agent = RandomAgent(Balls(), seed=0)
+    >>> import oocdm
+    >>> env = oocdm.make("mouse")
+    >>> before = oocdm.collect(env, steps=7, seed=0).transitions(slice(0, 7)).before
+    >>> agent = RandomAgent(env, seed=0)
     >>> agent.reset(7)
-    >>> state = Snapshot.of(Balls.schema, {"Ball": {"x": torch.ones(7, 1)}})
-    >>> agent.act(state)["Ball"]["push"].shape
+    >>> agent.act(before)["Mouse"]["move"].shape
     torch.Size([7, 1])
     """
 

@@ -106,24 +106,11 @@ def run_episodes(
     `progress` is called after each step; `watch` at the start of the first episode and after each
     step of it. `seconds_a_step` is the agent's time for the action of one world.
 
-    >>> from oocdm.data.world import AbstractWorld, WorldState
+    >>> import oocdm
     >>> from oocdm.planning import RandomAgent
-    >>> from oocdm.schema import ObjectClass, Real, Schema
-    >>> class Ball(ObjectClass):
-    ...     x = Real()
-    ...     push = Real(action=True)
-    >>> class Balls(AbstractWorld):
-    ...     schema, max_episode_steps, max_objects = Schema(Ball), 30, {"Ball": 1}
-    ...     def reset(self, num_worlds, rng):
-    ...         x = np.ones((num_worlds, 1))
-    ...         return WorldState({"Ball": {"x": x}}, {"Ball": np.ones_like(x, bool)})
-    ...     def random_actions(self, state, rng):
-    ...         return {"Ball": {"push": rng.normal(size=state.present["Ball"].shape)}}
-    ...     def step(self, state, actions, rng):
-    ...         x = state.values["Ball"]["x"] + actions["Ball"]["push"]
-    ...         return WorldState({"Ball": {"x": x}}, state.present), x[:, 0], x[:, 0] > 99
-    >>> run_episodes(Balls(), RandomAgent(Balls()), episodes=3).lengths
-    array([30, 30, 30])
+    >>> env = oocdm.make("mouse")
+    >>> run_episodes(env, RandomAgent(env), episodes=3, max_steps=5).lengths
+    array([5, 5, 5])
     """
     world = world_of("run_episodes", world, PlanError)
     limit = world.max_episode_steps if max_steps is None else max_steps

@@ -65,28 +65,12 @@ class WorldSimulator:
 
     `task` is the world's own unless another is given.
 
-    >>> from oocdm.data.world import AbstractWorld, WorldState
-    >>> from oocdm.schema import ObjectClass, Real
-    >>> class Ball(ObjectClass):
-    ...     x = Real()
-    ...     push = Real(action=True)
-    >>> class Balls(AbstractWorld):
-    ...     schema, max_episode_steps, max_objects = Schema(Ball), 30, {"Ball": 1}
-    ...     task = Task(lambda a, b: b["Ball", "x"][:, 0], lambda b: b["Ball", "x"][:, 0] > 9, [])
-    ...     def reset(self, num_worlds, rng):
-    ...         x = np.ones((num_worlds, 1))
-    ...         return WorldState({"Ball": {"x": x}}, {"Ball": np.ones_like(x, bool)})
-    ...     def random_actions(self, state, rng):
-    ...         return {"Ball": {"push": rng.normal(size=state.present["Ball"].shape)}}
-    ...     def step(self, state, actions, rng):
-    ...         x = state.values["Ball"]["x"] + actions["Ball"]["push"]
-    ...         return WorldState({"Ball": {"x": x}}, state.present), x[:, 0], x[:, 0] > 9
-    >>> import torch
-    >>> simulator = WorldSimulator(Balls())
-    >>> values = {"Ball": {"x": torch.ones(1, 1), "push": torch.ones(1, 1)}}
-    >>> before = Snapshot.of(simulator.schema, values)
-    >>> simulator.reward(before, simulator.step(before, seed=0))
-    tensor([2.])
+    >>> import oocdm
+    >>> env = oocdm.make("mouse")
+    >>> data = oocdm.collect(env, steps=50, seed=0).transitions(slice(0, 50))
+    >>> simulator = WorldSimulator(env)
+    >>> simulator.reward(data.before, simulator.step(data.before, seed=0)).shape
+    torch.Size([50])
     """
 
     def __init__(self, world: World, task: Task | None = None) -> None:

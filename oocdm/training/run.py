@@ -48,7 +48,11 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:
-        raise ModelError(f"Run folder {path.parent}: expected a file {path.name}.") from None
+        got = "a folder without it" if path.parent.is_dir() else "no such folder"
+        raise ModelError(
+            f"Run folder {path.parent}: expected a file {path.name}, got {got}. Give a folder that "
+            "`oocdm train -o FOLDER` or `fit(..., folder=...)` has written."
+        ) from None
     except ValueError as error:
         raise ModelError(f"{path}: not readable as JSON ({error}). Is the file cut off?") from None
 

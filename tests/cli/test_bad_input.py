@@ -188,7 +188,7 @@ def test_truncated_run(verb: str, name: str, my_run: Path, block: Path, error: E
 def test_missing_run(block: Path, tmp_path: Path, error: Error) -> None:
     for words in (["eval", "--data", block], ["discover", "--data", block], ["resume"]):
         said = error(words[0], tmp_path / "none", *words[1:])
-        assert f"Run folder {tmp_path / 'none'}: expected a file config.json." in said
+        assert f"Run folder {tmp_path / 'none'}: expected a file config.json, got no such" in said
     assert not (tmp_path / "none").exists()
 
 

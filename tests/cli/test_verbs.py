@@ -50,7 +50,10 @@ def test_module_runs_as_the_command_does() -> None:
         text=True,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "Error: Run folder nowhere: expected a file config.json.\n"
+    assert done.stderr == (
+        "Error: Run folder nowhere: expected a file config.json, got no such folder. Give a folder "
+        "that `oocdm train -o FOLDER` or `fit(..., folder=...)` has written.\n"
+    )
 
 
 def test_help_does_not_wait_for_what_it_does_not_need() -> None:

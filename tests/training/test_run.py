@@ -188,8 +188,8 @@ def test_scores_and_decisions_are_written(result: FitResult, folder: Path) -> No
 @pytest.mark.parametrize("name", ["config", "schema", "graph", "history"])
 def test_missing_json(name: str, folder: Path) -> None:
     (folder / f"{name}.json").unlink()
-    message = f"Run folder {folder}: expected a file {name}.json."
-    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+    message = f"Run folder {folder}: expected a file {name}.json, got a folder without it."
+    with pytest.raises(ModelError, match=f"^{re.escape(message)} Give a folder that"):
         load(folder)
 
 
@@ -201,7 +201,8 @@ def test_missing_weights(folder: Path) -> None:
 
 @pytest.mark.parametrize("ask", [load, resume])
 def test_missing_folder(ask: Any, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"^Run folder .*nowhere: expected a file config\.json\.$"):
+    message = r"^Run folder .*nowhere: expected a file config\.json, got no such folder\. Give a"
+    with pytest.raises(ModelError, match=message):
         ask(tmp_path / "nowhere")
 
 
