@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from oocdm.bench.cells import experiment
+from oocdm.bench.literal import literal_gains
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.results import Result, recall
 from oocdm.data import collect
-from oocdm.discovery import Gains, Search, Tally
-from oocdm.graph import EdgeIndex
+from oocdm.discovery import Gains, Search
 from oocdm.methods import Oocdm, Schedule
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
@@ -27,7 +26,6 @@ from oocdm.training import FitResult, Progress, fit
 ENVS = ("block10", "mouse")
 STEPS = 10_000  # transitions to decide on, which the model was not fitted on
 SEED = 0
-CHUNK = 512  # transitions that the reference scores at once
 
 # Told what is being done, and how far a fit is.
 Tell = Callable[[str, Progress], None]
@@ -93,7 +91,7 @@ def _compare(result: FitResult, data: Prepared, counts: dict[str, int]) -> dict[
     twin = ReferenceModel(model.schema, model.options, model.featuriser.scales)
     twin.load_state_dict(model.state_dict())
     theirs, literal_seconds = _timed(
-        lambda: _literal_gains(twin, data, structure, tested, resolution), repeats=1
+        lambda: literal_gains(twin, data, structure, tested, resolution), repeats=1
     )
     fast, literal = decide(ours), decide(theirs)
     is_tested = tested[:num_edges]
@@ -121,58 +119,3 @@ def _timed(work: Callable[[], Gains], repeats: int) -> tuple[Gains, float]:
         gains = work()
         seconds.append(time.perf_counter() - started)
     return gains, float(np.median(seconds))
-
-
-@torch.no_grad()
-def _literal_gains(
-    model: ReferenceModel,
-    data: Prepared,
-    structure: np.ndarray,
-    tested: np.ndarray,
-    resolution: dict[str, torch.Tensor],
-) -> Gains:
-    """As Algorithm 1 is written: one target's predictor with and without each edge."""
-    index = EdgeIndex.of(model.schema)
-    group = data.cluster.cpu().numpy()
-    mean, error = np.zeros(len(structure)), np.zeros(len(structure))
-    groups = np.zeros(len(structure), dtype=int)
-    for c in model.schema.classes:
-        for i, v in enumerate(model.schema.targets(c)):
-            columns = index.of_target(c, v)
-            columns = columns[tested[columns]]
-            tally = Tally(columns[None], structure)
-            for start in range(0, len(data), CHUNK):
-                chunk = data.rows(slice(start, start + CHUNK))
-                scores = [
-                    _target_score(model, chunk, row, c, v, i, resolution)
-                    for row in _neighbours(model, structure, columns)
-                ]
-                known = chunk.targets.known[c][..., i : i + 1].sum(1)
-                here = group[start : start + len(chunk)]
-                tally.add(np.arange(len(columns)), torch.cat(scores), known, here)
-            tally.write(tested, mean, error, groups)
-    return Gains(mean, error, groups)
-
-
-def _neighbours(
-    model: AbstractClassModel, structure: np.ndarray, columns: np.ndarray
-) -> list[torch.Tensor]:
-    """The structure, then with each of these columns turned: (1, column) each."""
-    rows = [structure.copy() for _ in range(1 + len(columns))]
-    for row, column in zip(rows[1:], columns, strict=True):
-        row[column] ^= True
-    return [torch.as_tensor(row[None], dtype=model.dtype) for row in rows]
-
-
-def _target_score(
-    model: ReferenceModel,
-    chunk: Prepared,
-    structure: torch.Tensor,
-    c: str,
-    v: str,
-    i: int,
-    resolution: dict[str, torch.Tensor],
-) -> torch.Tensor:
-    """Log-likelihood of one target, summed over its objects: (batch, 1)."""
-    predictions = model.decode_target(chunk.inputs, structure, c, v)
-    return predictions.log_prob(chunk.targets, resolution)[c][..., i : i + 1].sum(1)

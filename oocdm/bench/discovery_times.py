@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from oocdm.envs import make
 from oocdm.errors import OocdmError
 from oocdm.graph import VariableEdges
 from oocdm.methods import Look, make_method, method_class
-from oocdm.methods.cdl import Cdl
 from oocdm.methods.grader import Grader
 from oocdm.training import Trainer
 
@@ -90,8 +88,6 @@ def discovery_time(method: str, num_blocks: int, samples: int, command: str) -> 
 
 def _time_model(method: str, data: Dataset) -> dict[str, Any]:
     chosen = make_method(method, "paper")
-    if isinstance(chosen, Cdl):
-        chosen = replace(chosen, max_scored=len(data))
     trainer = Trainer(data, chosen, SEED)
     started = time.perf_counter()
     chosen.discover(Look(trainer.model, trainer.held, trainer.structure, trainer.free))

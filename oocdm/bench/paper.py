@@ -157,7 +157,7 @@ def _run_cell(
         "bytes": sum(p.numel() * p.element_size() for p in result.model.parameters()),
         "seconds": result.seconds,
         "minutes_allowed": minutes,
-        "ran_out": seconds is not None and result.seconds >= 0.99 * seconds,
+        "ran_out": result.ran_out,
         "steps": _steps(result),
         "command": f"oocdm bench paper --env {env} --method {method} --seeds {seed}"
         + (f" --variant {variant}" if variant != VARIANT else "")
@@ -219,6 +219,10 @@ def _steps(result: FitResult) -> dict[str, int]:
     return steps
 
 
+def _spread(values: list[float]) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
 def _summarise(cells: list[dict[str, Any]]) -> dict[str, Any]:
     """Mean and standard deviation over seeds of each environment, method and preset."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -230,7 +234,7 @@ def _summarise(cells: list[dict[str, Any]]) -> dict[str, Any]:
         key: {
             name: {
                 "mean": float(np.mean([cell[name] for cell in group])),
-                "std": float(np.std([cell[name] for cell in group])),
+                "std": _spread([cell[name] for cell in group]),
                 "worst": float(
                     (np.max if name == "seconds" else np.min)([cell[name] for cell in group])
                 ),

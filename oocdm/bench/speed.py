@@ -12,11 +12,12 @@ import numpy as np
 import torch
 
 from oocdm.bench.cells import experiment
+from oocdm.bench.literal import literal_gains
 from oocdm.bench.machine import describe_machine
 from oocdm.data import Dataset, Snapshot, collect
 from oocdm.discovery import part_gains
 from oocdm.envs import make
-from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.graph import ClassGraph
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
@@ -116,7 +117,7 @@ def _tasks(env: str, preset: str, steps: int) -> dict[str, tuple[Task, Task]]:
         ),
         "discovery": (
             lambda: part_gains(fast, everything, _full(fast), None, testable),
-            lambda: _discover_literally(reference, everything),
+            lambda: literal_gains(reference, everything, _full(fast), testable),
         ),
     }
 
@@ -162,19 +163,6 @@ def _train(model: AbstractClassModel, batch: Prepared, graph: ClassGraph, num_gr
 @torch.no_grad()
 def _predict(predict: SnapshotPredictor, states: Snapshot) -> None:
     predict(states)
-
-
-@torch.no_grad()
-def _discover_literally(model: ReferenceModel, data: Prepared) -> None:
-    """Algorithm 1 as written: one evaluation of one target's predictor for each edge."""
-    index = EdgeIndex.of(model.schema)
-    full = ClassGraph.full(model.schema)
-    for c in model.schema.classes:
-        for v in model.schema.targets(c):
-            edges = [index.edges[i] for i in index.of_target(c, v)]
-            for graph in [full, *(full.without(edge) for edge in edges)]:
-                for chunk in data.chunks(BATCH):
-                    model.decode_target(chunk.inputs, model.structures(graph), c, v)
 
 
 def _measure(work: Task, repeats: int) -> float:

@@ -41,8 +41,9 @@ def paper(
         str | None, typer.Option(help="Such as 0, 0-2 or 0,3,7; 0, or those of the table.")
     ] = None,
     episodes: Annotated[
-        int, typer.Option(min=1, help="Of each agent, in the tables of returns and unseen tasks.")
-    ] = 10,
+        int | None,
+        typer.Option(min=1, help="Of each agent in the tables of returns and unseen tasks; 10."),
+    ] = None,
     preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
     variant: Annotated[str, typer.Option(help="released or paper.")] = "released",
     minutes: Annotated[
@@ -60,11 +61,15 @@ def paper(
         raise OocdmError(f"Option --table: expected {', '.join(TABLES)}, got {table!r}.")
     given = {"--env": env, "--method": method, "--seeds": seeds, "--minutes": minutes}
     given |= {"--preset": preset != "default", "--variant": variant != "released"}
+    given["--episodes"] = episodes
     if table in ("returns", "unseen"):
         _refuse(table, given, "--env", "--minutes", "--preset", "--variant")
-        _measure_acting(table, method, seeds, episodes, output, threads, as_json)
+        _measure_acting(table, method, seeds, episodes or 10, output, threads, as_json)
         return
+    _refuse(table or "single cells", given, "--episodes")
     if env and table is not None:
+        if table == "time":
+            _refuse(table, given, "--seeds", "--preset", "--variant", "--minutes")
         _compare(
             table, env, method or ["all"], seeds, preset, variant, minutes, output, threads, as_json
         )

@@ -16,8 +16,9 @@ class Derived(Generic[Made]):
     """A function of tensors that remembers its answers.
 
     An answer is kept as long as the very tensor lives and is not changed in place, so what is
-    made must not hold on to the tensor itself. Nothing is kept for tensors of inference mode,
-    which do not tell whether they were changed.
+    made must not hold on to the tensor itself. Nothing is kept for tensors of inference mode and
+    of NumPy arrays, which do not tell whether they were changed. Nor does a tensor that is changed
+    through `.numpy()` or `.data`: this is for tensors that nobody else has.
 
     >>> import torch
     >>> total = Derived(lambda tensor: float(tensor.sum()))
@@ -61,7 +62,8 @@ def version_of(tensor: Tensor) -> int | None:
     >>> version_of(ones) == version_of(ones), version_of(ones) == version_of(ones.add_(1))
     (True, False)
     """
-    return None if tensor.is_inference() else tensor._version
+    is_silent = tensor.is_inference() or not tensor.untyped_storage().resizable()
+    return None if is_silent else tensor._version
 
 
 def absent_rows(present: Tensor) -> Tensor | None:

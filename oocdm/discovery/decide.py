@@ -21,11 +21,13 @@ class Discovery:
     """A discovered structure, and the evidence for each edge.
 
     `structure` has one boolean for each possible edge, then one for each target and path. It is
-    what to go on learning with: open edges may be in it, but are not in the graph.
+    what to go on learning with: open edges may be in it, but are not in the graph. It is cut if
+    limited time left less to look at.
     """
 
     structure: np.ndarray
     evidence: Evidence
+    is_cut: bool = False
 
     @property
     def graph(self) -> Graph:

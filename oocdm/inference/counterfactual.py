@@ -117,7 +117,9 @@ def counterfactual(
     dynamics = Dynamics(result)
     generator = torch.Generator().manual_seed(seed)
     settings = _read(do, data.transitions(rows[:1]).before, step)
-    static = {v: value for v, value in settings.items() if data.schema.field(v[0], v[2]).static}
+    field = data.schema.field
+    states = {v: value for v, value in settings.items() if not field(v[0], v[2]).action}
+    lasting = states if hold else {v: x for v, x in states.items() if field(v[0], v[2]).static}
     steps: list[int] = []
     actual: list[Snapshot] = []
     imagined: list[Snapshot] = []
@@ -127,7 +129,7 @@ def counterfactual(
         if not imagined or hold:
             before = _set(before, settings)
         noise = _noise(dynamics.predict(logged.before), logged, generator)
-        imagined.append(_set(_realise(dynamics.predict(before), noise, logged), static))
+        imagined.append(_set(_realise(dynamics.predict(before), noise, logged), lasting))
         actual.append(logged.after)
         steps.append(int(numbers[row]) + 1)
     return Counterfactual(tuple(steps), tuple(actual), tuple(imagined))

@@ -29,7 +29,8 @@ class Dynamics:
     With `reads`, fields such as `Mouse.hunger`, only those fields are simulated that can reach
     them under the graph within `horizon` steps; all others stay as they are, and what is read
     comes out the same. Static fields, and which objects are present, never change, and what is
-    unknown of a field that stays as it is stays unknown.
+    unknown of a field that stays as it is stays unknown. With both, steps from tensors that come
+    again are remembered: change states that you give by torch alone, not through NumPy.
 
     >>> import oocdm
     >>> env = oocdm.make("block", num_blocks=2)
@@ -61,9 +62,6 @@ class Dynamics:
             for f, field in self.schema.fields(c).items()
             if not field.action
         ]
-        self._absent = Derived(absent_rows)
-        self._predict = model.with_graph(graph)
-        self._predict_known = model.slim(graph) if isinstance(graph, ClassGraph) else None
         targets = [(c, v) for c in self.schema.classes for v in self.schema.targets(c)]
         repeated = 0
         self._remembered: RememberedSteps | None = None
@@ -76,11 +74,16 @@ class Dynamics:
             needed = reaching(graph, reads, horizon)
             targets = [(c, v) for c, v in targets if f"{c}.{v}" in needed]
             into = [edge for edge in graph.edges() if edge.target in needed]
-            self._predict = model.with_graph(ClassGraph.of_edges(self.schema, into))
+            graph = ClassGraph.of_edges(self.schema, into)
             if horizon is not None:
                 # A planner simulates so many steps again and again, with equal random numbers.
                 repeated = horizon
                 self._remembered = RememberedSteps(graph, repeated)
+        self._predict = model.with_graph(graph)
+        self._predict_known = (
+            model.slim(graph, remembers=repeated > 0) if isinstance(graph, ClassGraph) else None
+        )
+        self._absent = Derived(absent_rows) if repeated else absent_rows
         self._targets = set(targets)
         self.simulated = tuple(f"{c}.{v}" for c, v in targets)
         self._random_numbers = RandomNumbers(len(self._fields), repeated * len(targets))

@@ -124,7 +124,7 @@ def _tally(
 
 
 def _report(likelihood: str, total: np.ndarray) -> FieldReport:
-    log_likelihood, squared, hits, covered, count = total / np.array([1, 1, 1, 1, 1.0])
+    log_likelihood, squared, hits, covered, count = total
     n = max(count, 1.0)
     is_normal = likelihood == "normal"
     return FieldReport(

@@ -39,7 +39,7 @@ class RememberedSteps:
             source = (edge.source_class, edge.source_field)
             self._parents.setdefault((edge.target_class, edge.target_field), []).append(source)
         self._capacity = kept * sum(len(graph.schema.targets(c)) for c in graph.schema.classes)
-        self._kept: OrderedDict[tuple[str, str, int], _Step] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, int, torch.dtype], _Step] = OrderedDict()
 
     def next_value(
         self, c: str, f: str, before: Snapshot, seed: int, draw: Callable[[], Tensor]
@@ -51,13 +51,14 @@ class RememberedSteps:
         if any(tensor.is_inference() for tensor in read):
             return draw()
         read += [before.present[c], *(before.present[k] for k, _ in parents)]
-        known = self._kept.get((c, f, seed))
+        key = (c, f, seed, before.values[c][f].dtype)
+        known = self._kept.get(key)
         if known is not None and known.is_of(read):
             return known.value
         # A tensor of its own outside inference mode, which tells whether it was changed.
         with torch.inference_mode(False), torch.no_grad():
             value = draw()
-        self._kept[c, f, seed] = _Step(read, value)
+        self._kept[key] = _Step(read, value)
         if len(self._kept) > self._capacity:
             self._kept.popitem(last=False)
         return value

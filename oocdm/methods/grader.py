@@ -112,4 +112,5 @@ class Grader(AbstractVariableMethod):
         if look.max_seconds is not None:
             tests = tests.within(look.max_seconds, look.free)
         evidence = tests.discover(look.free, look.weights, look.settling)
-        return Discovery(edges.mask(evidence.graph), evidence)
+        is_cut = tests.max_samples < self.max_samples
+        return Discovery(edges.mask(evidence.graph), evidence, is_cut)

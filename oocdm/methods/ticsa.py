@@ -30,6 +30,8 @@ TEMPERATURES = (1.0, 0.1)  # of relaxed edges, at the begin and at the end of le
 class TicsaModel(AbstractVariableModel):
     """A perceptron for each output over all encodings, those that are not parents masked off."""
 
+    output_shares: Tensor  # (output,): what an output counts in the loss, a mean over objects
+
     def __init__(self, setting: Setting, width: int) -> None:
         super().__init__(setting)
         outputs = self.num_outputs
@@ -39,6 +41,11 @@ class TicsaModel(AbstractVariableModel):
         self.upper = TwoLayers(outputs, PREDICTOR_WIDTH, PREDICTOR_WIDTH, self.output_width)
         first = torch.full((self.num_inputs * outputs,), FIRST_LOGIT / LOGIT_SPEED)
         self.slow_logits = nn.Parameter(first)
+        shares = [
+            torch.full((n * len(self.schema.targets(c)),), 1 / max(n, 1))
+            for c, n in self.counts.items()
+        ]
+        self.register_buffer("output_shares", torch.cat(shares), persistent=False)
 
     @property
     def logits(self) -> Tensor:
@@ -71,7 +78,7 @@ class Ticsa(AbstractVariableMethod):
 
     name: ClassVar[str] = "ticsa"
 
-    sparsity: float = 1.0  # price of all edges together, a mean over the inputs of an output
+    sparsity: float = 1.0  # nats that all edges into an output cost together
     width: int | None = None  # of the first layer; by default it grows with the objects
 
     def __post_init__(self) -> None:
@@ -101,7 +108,8 @@ class Ticsa(AbstractVariableMethod):
             return None
         network = _network(now.model)
         probability = network.logits.sigmoid() * _like(now.free, network)
-        return self.sparsity * probability.sum() / network.num_inputs
+        prices = probability.view(network.num_inputs, -1).mean(0)
+        return self.sparsity * (prices * network.output_shares).sum()
 
     def discover(self, look: Look) -> Discovery | None:
         """Edges that are more probable than not: they were learned, and data are not asked."""

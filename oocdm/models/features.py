@@ -116,12 +116,12 @@ def is_numeric(field: Field) -> bool:
 
 
 def comparable(schema: Schema, source: str, target: str) -> list[str]:
-    """Fields that a pair of classes have in common: same name, kind and size."""
+    """Fields that a pair of classes have in common: same name, kind and shape."""
     ours, theirs = schema.fields(target), schema.fields(source)
     return [
         f
         for f, field in ours.items()
-        if f in theirs and (theirs[f].kind, theirs[f].size) == (field.kind, field.size)
+        if f in theirs and (theirs[f].kind, theirs[f].shape) == (field.kind, field.shape)
     ]
 
 

@@ -131,7 +131,7 @@ class AbstractClassModel(AbstractWorldModel):
         return rows.to(self.device, self.dtype)
 
     def around(self, structure: np.ndarray, parts: Mapping[str, np.ndarray]) -> Predictor:
-        """Predictions under a structure and its neighbours, with the weights as they are now.
+        """Predictions under a structure and its neighbours, to be used while the weights stay.
 
         For each class in `parts` the batch is repeated: under the structure itself, then with
         each of the given parts the other way round (see `neighbours`).

@@ -50,7 +50,7 @@ class TabledTarget:
         if not self._parents:
             flat = torch.zeros(batch * objects, dtype=torch.long, device=first.device)
         else:
-            codes = [view.code(c, f).view(batch, -1) for c, f, _ in self._parents]
+            codes = [view.code(c, f).view(view.now.present[c].shape) for c, f, _ in self._parents]
             index = combine(zip(codes, self._counts, strict=True))
             flat = index.expand(batch, objects).flatten()
         return (

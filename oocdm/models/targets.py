@@ -35,9 +35,11 @@ class SlimTargets:
     """All targets under one structure; each is computed when it is asked for."""
 
     @torch.no_grad()
-    def __init__(self, model: AbstractClassModel, structure: Structures) -> None:
+    def __init__(
+        self, model: AbstractClassModel, structure: Structures, remembers: bool = False
+    ) -> None:
         self._model, self._dtype = model, model.dtype
-        self._lasting = Lasting(model)
+        self._lasting = Lasting(model) if remembers else None
         schema, wiring = model.schema, Wiring(model, structure)
         self._targets = {
             (c, v): TabledTarget(model, SlimTarget(model, wiring, c, v))
@@ -71,6 +73,7 @@ class SlimTargets:
         return Predictions(model.schema, classes)
 
     def _view(self, before: Snapshot) -> View:
+        self._model.check_schema(before.schema)
         return View(self._model, self._dtype, before, self._lasting)
 
 

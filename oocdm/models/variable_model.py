@@ -83,10 +83,12 @@ class AbstractVariableModel(AbstractWorldModel):
 
     def inputs(self, before: Snapshot) -> Inputs:
         for c, expected in self.counts.items():
-            if before.counts[c] != expected or not bool(before.present[c].all()):
+            present = before.present[c]
+            is_expected = torch.arange(present.shape[1], device=present.device) < expected
+            if present.shape[1] < expected or bool((present != is_expected).any()):
                 raise ModelError(
                     f"Class `{c}`: expected {expected} objects, as in training, got "
-                    f"{_describe(before.present[c])}. This model knows its objects one by one; "
+                    f"{_describe(present)}. This model knows its objects one by one; "
                     "methods `oocdm` and `oofull` take any numbers."
                 )
         return super().inputs(before)
@@ -101,8 +103,10 @@ class AbstractVariableModel(AbstractWorldModel):
     def _variables(self, inputs: Inputs) -> Tensor:
         """All variables in the order of the graph: (input, batch, number)."""
         parts = [
-            functional.pad(features, (0, self.input_width - features.shape[-1])).flatten(1, 2)
-            for features in inputs.features.values()
+            functional.pad(
+                features[:, : self.counts[c]], (0, self.input_width - features.shape[-1])
+            ).flatten(1, 2)
+            for c, features in inputs.features.items()
         ]
         return torch.cat(parts, 1).transpose(0, 1)
 
@@ -120,13 +124,13 @@ class AbstractVariableModel(AbstractWorldModel):
             start = here.stop
             if not targets:
                 continue
-            shape = (objects, targets)
+            shape, empty = (objects, targets), inputs.values[c].shape[1] - objects
             classes[c] = self.head(
                 c,
-                out[:, here].unflatten(1, shape),
+                functional.pad(out[:, here].unflatten(1, shape), (0, 0, 0, 0, 0, empty)),
                 None,
                 inputs,
-                has_self[:, here].unflatten(1, shape),
+                functional.pad(has_self[:, here].unflatten(1, shape), (0, 0, 0, empty)),
             )
         return Predictions(self.schema, classes)
 

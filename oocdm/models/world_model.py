@@ -147,12 +147,12 @@ class AbstractWorldModel(nn.Module):
 
     def inputs(self, before: Snapshot) -> Inputs:
         """What the network reads of a snapshot."""
-        self._check_schema(before.schema)
+        self.check_schema(before.schema)
         return self.featuriser.inputs(before, self.dtype)
 
     def targets(self, transitions: Transitions) -> Targets:
         """What the network predicts of a batch of transitions."""
-        self._check_schema(transitions.schema)
+        self.check_schema(transitions.schema)
         return self.featuriser.targets(transitions, self.dtype)
 
     def structures(self, *graphs: Graph) -> Structures:
@@ -170,7 +170,7 @@ class AbstractWorldModel(nn.Module):
         return self._with_graph(graph, decode)(before)
 
     def with_graph(self, graph: Graph) -> SnapshotPredictor:
-        """`forward` under a graph and weights as they are now: made once, to be used often."""
+        """`forward` under a graph: made once, to be used often while the weights stay."""
         return self._with_graph(graph, self.under)
 
     def _with_graph(
@@ -188,12 +188,14 @@ class AbstractWorldModel(nn.Module):
         return [self.decode(inputs, each) for each in structures]
 
     def under(self, structures: Structures) -> Predictor:
-        """`decode` under structures and weights as they are now: made once, to be used often."""
+        """`decode` under structures: made once, to be used often while the weights stay."""
         return lambda inputs: self.decode(inputs, structures)
 
-    def slim(self, graph: ClassGraph) -> SlimPredictor | None:
+    def slim(self, graph: ClassGraph, remembers: bool = False) -> SlimPredictor | None:
         """`with_graph` for states of which everything is known, with no work beyond the targets
         that are asked for; None if there is no such way.
+
+        One that remembers keeps what it made of tensors that come again.
         """
         return None
 
@@ -205,7 +207,8 @@ class AbstractWorldModel(nn.Module):
                 f"that is a multiple of {len(structures)}, got {inputs.batch_size}."
             )
 
-    def _check_schema(self, schema: Schema) -> None:
+    def check_schema(self, schema: Schema) -> None:
+        """Raise a `ModelError` if states of another schema are given."""
         if schema is not self.schema and schema != self.schema:
             raise ModelError(
                 "The model was made for another schema. "

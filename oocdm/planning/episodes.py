@@ -81,7 +81,7 @@ class EpisodeResults:
         return {
             "returns": self.returns.tolist(),
             "mean_return": self.mean_return,
-            "standard_error": self.standard_error,
+            "standard_error": self.standard_error if len(self.returns) > 1 else None,
             "lengths": self.lengths.tolist(),
             "mean_length": self.mean_length,
             "ms_a_step": 1000 * self.seconds_a_step,

@@ -66,9 +66,11 @@ class ICEM(Planner):
         return math.ceil(self.keep * self.elites)
 
     def _remembered(self, problem: Problem, colour: Tensor) -> Tensor:
-        """The good sequences of the plans before, as they look one step later."""
-        count = min((len(warm.elites) for warm in problem.warm), default=0)
-        kept = problem.sample(problem.start, min(self._num_kept, count), colour)
+        """The good sequences of the plans before, as they look one step later.
+
+        Where there are none new ones take their place, so that no world makes another one draw.
+        """
+        kept = problem.sample(problem.start, self._num_kept, colour)
         for warm in problem.warm:
             kept = warm.elites_for(problem.start, kept)
         return kept

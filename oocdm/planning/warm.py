@@ -65,7 +65,9 @@ class WarmStart:
 
     def elites_for(self, initial: Belief, fresh: Tensor) -> Tensor:
         """The best sequences a step later; what they do not say is taken from fresh samples."""
-        return _shift(self.elites[: len(fresh)], self._source(initial), fresh, dim=1)
+        known = self.elites[: len(fresh)]
+        later = _shift(known, self._source(initial), fresh[: len(known)], dim=1)
+        return torch.cat([later, fresh[len(known) :]])
 
     def _source(self, initial: Belief) -> Tensor:
         """For each variable of the initial belief its number here, -1 if it is new."""

@@ -192,7 +192,8 @@ def _write_cell(
         half = (evidence.high[position] - evidence.low[position]) / 2
         score = _short(float(evidence.score[position]))
         axes.text(x + 0.5, y + 0.36, score, color=ink, size=7, **_CENTRED)
-        axes.text(x + 0.5, y + 0.74, f"±{_short(half)}", color=ink, size=4.5, **_CENTRED)
+        if np.isfinite(half):
+            axes.text(x + 0.5, y + 0.74, f"±{_short(half)}", color=ink, size=4.5, **_CENTRED)
     elif evidence.decision[position] == "undecided":
         axes.text(x + 0.5, y + 0.53, "?", color=ink, size=8, weight="bold", **_CENTRED)
 

@@ -64,10 +64,9 @@ def _text(
     found = [x for x in map(value, cells) if x is not None]
     if not found:
         return ""
-    mean, spread = float(np.mean(found)), float(np.std(found))
-    text = short(mean)
+    text = short(float(np.mean(found)))
     if len(found) > 1 and table in ("graphs", "aill"):
-        text += f" ± {short(spread)}"
+        text += f" ± {short(float(np.std(found, ddof=1)))}"
     if table in ("graphs", "aill") and any(cell.get("ran_out") for cell in cells):
         text += "*"
     return text if paper is None else f"{text} ({short(paper)})"

@@ -38,6 +38,8 @@ def calibrate_sigma(
     for chunk in data.chunks(CHUNK):
         predictions = predict(chunk.inputs)
         for c, prediction in predictions.classes.items():
+            if chunk.targets.known[c].shape[1] == 0:
+                continue  # no object, no error
             known = chunk.targets.known[c].unsqueeze(-1)
             error = torch.where(known, chunk.targets.values[c] - prediction.mean, 0.0)
             floors = fractions.to(error).view(-1, 1, 1, 1, 1) * model.head_scales(c).change_sd

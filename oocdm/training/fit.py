@@ -31,6 +31,7 @@ from oocdm.training.run import (
 from oocdm.training.trainer import Callback, Trainer
 
 MODEL, LEARNED = "model.safetensors", "learned.safetensors"
+HISTORY = "history.json"  # written last: who finds it has a whole run
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ class FitResult:
         return self.model.schema
 
     @property
+    def ran_out(self) -> bool:
+        """Whether limited time left something undone that was planned."""
+        return any(entry.get("ran_out", False) for entry in self.history)
+
+    @property
     def class_graph(self) -> ClassGraph:
         """The graph between classes; of one between variables, the smallest that covers it."""
         if isinstance(self.graph, ClassGraph):
@@ -65,11 +71,12 @@ class FitResult:
     def save(self, folder: str | Path, **config: Any) -> None:
         """Write the run to a folder: config, schema, graph and weights."""
         path = Path(folder)
+        (path / HISTORY).unlink(missing_ok=True)
         _write_settings(path, self.method, self.model, self.seed, config)
         for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
             write_tensors(path / name, dict(model.state_dict()), {"format": "oocdm-1"})
         write_json(path / "graph.json", graph_to_json(self.graph, self.evidence))
-        write_json(path / "history.json", {"seconds": self.seconds, "rounds": self.history})
+        write_json(path / HISTORY, {"seconds": self.seconds, "rounds": self.history})
 
 
 def fit(
@@ -136,7 +143,7 @@ def resume(
     """
     path = Path(folder)
     config = _read_config(path)
-    if (path / MODEL).is_file():
+    if (path / HISTORY).is_file():
         return load(path)
     if data is None:
         if not config.get("data"):
@@ -167,7 +174,7 @@ def load(folder: str | Path) -> FitResult:
     counts = config.get("counts")
     model, learned = (_read_model(path / name, method, schema, counts) for name in (MODEL, LEARNED))
     graph, evidence = read_graph(path, model.edges)
-    history = read_json(path / "history.json")
+    history = read_json(path / HISTORY)
     return FitResult(
         *(model, graph, evidence, learned, method),
         int(config["seed"]),
@@ -201,8 +208,8 @@ def _write_settings(
     settings = {"format": 1, "method": method.to_json(), "seed": seed, **config}
     if model.counts is not None:
         settings["counts"] = dict(model.counts)
-    write_json(path / "config.json", settings)
     write_json(path / "schema.json", model.schema.to_json())
+    write_json(path / "config.json", settings)  # last: there is a run where it is
 
 
 def _finish(

@@ -54,6 +54,7 @@ class Position:
     rounds: int = 0  # finished rounds of this phase
     unchanged: int = 0  # iterations since the graph last changed
     seconds: float = 0.0
+    began: dict[str, float] = field(default_factory=dict)  # seconds when each phase began
     structure: list[bool] = field(default_factory=list)
     evidence: list[dict[str, Any]] = field(default_factory=list)  # rows of the last look
     found: list[list[bool]] = field(default_factory=list)  # edges after each iteration
@@ -70,16 +71,13 @@ class Clock:
 
     def __init__(self, origin: float, max_seconds: float | None) -> None:
         self.origin, self.max_seconds = origin, max_seconds
-        self._phase = ""
         self._begin, self._end = 0.0, 0.0
 
-    def start(self, phase: str, learning_share: float) -> None:
-        """Begin a round of a phase; each phase has its part of the time."""
-        if self.max_seconds is None or phase == self._phase:
-            return
-        self._phase, self._begin = phase, self._elapsed()
-        left = max(self.max_seconds - self._begin, 0.0)
-        self._end = self._begin + left * (learning_share if phase == "learn" else 1.0)
+    def start(self, begin: float, share: float) -> None:
+        """Start a phase that began then and has so much of the time that was left."""
+        if self.max_seconds is not None:
+            left = max(self.max_seconds - begin, 0.0)
+            self._begin, self._end = begin, begin + share * left
 
     @property
     def share(self) -> float:
@@ -87,9 +85,11 @@ class Clock:
         if self.max_seconds is None:
             return 0.0
         length = self._end - self._begin
-        return min(max((self._elapsed() - self._begin) / length, 0.0), 1.0) if length > 0 else 1.0
+        return min(max((self.elapsed - self._begin) / length, 0.0), 1.0) if length > 0 else 1.0
 
-    def _elapsed(self) -> float:
+    @property
+    def elapsed(self) -> float:
+        """Seconds since training began."""
         return time.perf_counter() - self.origin
 
 
@@ -182,18 +182,18 @@ class Trainer:
         max_seconds: float | None = None,
     ) -> None:
         """Train to the end, calling back after every step and checkpointing after every round."""
-        started, before = time.perf_counter(), self.position.seconds
         rounds = {
             "discover": self._discover_round,
             "learn": self._learn_round,
             "polish": self._polish_round,
         }
-        clock = Clock(started - before, max_seconds)
+        clock = Clock(time.perf_counter() - self.position.seconds, max_seconds)
         while self.position.phase != "done":
             phase = self.position.phase
-            clock.start(phase, self._learning_share)
+            began = self.position.began.setdefault(phase, clock.elapsed)
+            clock.start(began, self._learning_share if phase == "learn" else 1.0)
             rounds[phase](callback, clock)
-            self.position.seconds = before + time.perf_counter() - started
+            self.position.seconds = clock.elapsed
             if not self.position.history:
                 continue  # the method finds nothing before it learns
             self.position.history[-1]["seconds"] = self.position.seconds
@@ -227,7 +227,7 @@ class Trainer:
             structure = self.structure
             structure[: len(edges)] = np.where(free, found.structure[: len(edges)], self._edges)
             self._take(replace(found, structure=structure))
-            self._record("discover", int(free.sum()), [])
+            self._record("discover", int(free.sum()), [], found.is_cut)
         self.position.phase = "learn"
 
     def _learn_round(self, callback: Callback | None, clock: Clock) -> None:
@@ -252,9 +252,11 @@ class Trainer:
         discovery = self.method.discover(Look(self.model, self.held, structure, self.free, weights))
         if discovery is not None:
             self._take(discovery)
-        self._record("learn", done + len(losses), losses)
         is_settled = discovery is not None and position.unchanged >= s.patience
-        if position.rounds >= s.iterations or is_settled or clock.share >= 1:
+        is_over = done + len(losses) >= total or is_settled
+        is_late = clock.share >= 1 and not is_over
+        self._record("learn", done + len(losses), losses, is_late)
+        if is_over or is_late:
             self._finish_learning()
 
     def _contested(self) -> np.ndarray:
@@ -307,8 +309,10 @@ class Trainer:
             if clock.share >= 1:
                 break
         position.rounds += 1
-        self._record("polish", done + len(losses), losses)
-        if position.rounds * POLISH_ROUND >= total or clock.share >= 1:
+        is_over = done + len(losses) >= total
+        is_late = clock.share >= 1 and not is_over
+        self._record("polish", done + len(losses), losses, is_late)
+        if is_over or is_late:
             structures = self.model.structures(self.graph)
             calibrate_sigma(self.model, structures, self.held, s.final_resolution)
             position.phase = "done"
@@ -380,12 +384,13 @@ class Trainer:
         }
         return self.model.inputs(before.hide(masks))
 
-    def _record(self, phase: str, step: int, losses: list[float]) -> None:
+    def _record(self, phase: str, step: int, losses: list[float], ran_out: bool) -> None:
         entry = {
             "phase": phase,
             "step": step,
             "loss": float(np.mean(losses)) if losses else None,
             "edges": int(self._edges.sum()),
+            "ran_out": ran_out,  # whether limited time left something undone
         }
         self.position.history.append(entry)
 

@@ -131,6 +131,9 @@ def test_cells_with_another_limit_are_not_taken_for_those_asked(
         (["--table", "unseen", "--minutes", "3"], "the table of unseen has no use for --minutes"),
         (["--table", "graphs", "--seeds", "0"], "graphs without --env has no use for --seeds"),
         (["--table", "graphs", "--preset", "paper"], "without --env has no use for --preset"),
+        ([*TABLES["time"], "--seeds", "0"], "the table of time has no use for --seeds"),
+        ([*TABLES["time"], "--minutes", "2"], "the table of time has no use for --minutes"),
+        ([*TABLES["graphs"], "--episodes", "2"], "table of graphs has no use for --episodes"),
     ],
 )
 def test_options_that_a_table_would_ignore(

@@ -166,3 +166,13 @@ def test_a_horizon_is_a_whole_number(horizon: Any) -> None:
     )
     with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
         counterfactual(RESULT, DATA, 0, 0, {}, horizon=horizon)
+
+
+def test_a_state_that_is_held_stays_in_what_is_told() -> None:
+    result = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
+    held = counterfactual(result, WHOLE, 2, 0, {"Ant[0].x": 5.0}, hold=True)
+    assert [float(imagined["Ant", "x"][0, 0]) for imagined in held.imagined] == [5.0] * len(
+        held.steps
+    )
+    once = counterfactual(result, WHOLE, 2, 0, {"Ant[0].x": 5.0})
+    assert 5.0 not in [float(imagined["Ant", "x"][0, 0]) for imagined in once.imagined]

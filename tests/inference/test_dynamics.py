@@ -238,3 +238,16 @@ def test_a_state_of_an_equal_schema_will_do() -> None:
     dynamics = Dynamics(FULL)
     for _ in range(2):
         assert torch.equal(dynamics.step(other, 0)["Ant", "x"], dynamics.step(KNOWN, 0)["Ant", "x"])
+
+
+def test_states_may_be_changed_through_numpy() -> None:
+    env = oocdm.make("mouse")
+    data = oocdm.collect(env, steps=50, seed=0)
+    result = SimpleNamespace(model=random_model(data), graph=env.true_graph)
+    dynamics, state = Dynamics(result), data.transitions().before.map(torch.clone)
+    dynamics.step(state, seed=0)
+    state["Mouse", "position"].numpy()[:] = 7
+    state.present["Trap"].numpy()[:, 0] = False
+    found, expected = dynamics.step(state, seed=0), Dynamics(result).step(state, seed=0)
+    for c, f in (("Mouse", "position"), ("Mouse", "health"), ("Trap", "duration")):
+        assert torch.equal(found[c, f], expected[c, f]), f"{c}.{f}"

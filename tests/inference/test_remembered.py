@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -20,7 +21,7 @@ from oocdm.schema import ObjectClass, Real, Schema
 
 GRAPH = MouseWorld().true_graph
 DATA = oocdm.collect(oocdm.make("mouse", num_food=(1, 3)), steps=60, seed=0)
-STATE = DATA.transitions(slice(0, 8)).before
+STATE = DATA.transitions(slice(0, 8)).before.map(torch.clone)  # nothing of NumPy
 
 
 class Ball(ObjectClass):
@@ -123,3 +124,14 @@ def test_remembering_changes_no_bit(seed: int) -> None:
             theirs = forgetful.step(with_actions(theirs, actions), seed=100 + step)
             assert torch.equal(ours["Monster", "position"], theirs["Monster", "position"])
         assert torch.equal(ours["Mouse", "health"], theirs["Mouse", "health"])
+
+
+def test_a_step_keeps_the_kind_of_numbers_of_its_field() -> None:
+    steps, draw = RememberedSteps(GRAPH, kept=9), Drawn()
+    monster = {**STATE.values["Monster"], "noise": STATE["Monster", "noise"].double()}
+    other = replace(STATE, values={**STATE.values, "Monster": monster})
+    steps.next_value("Monster", "noise", STATE, 0, draw)
+    steps.next_value("Monster", "noise", STATE, 0, draw)
+    assert draw.times == 1
+    steps.next_value("Monster", "noise", other, 0, draw)
+    assert draw.times == 2

@@ -36,6 +36,7 @@ from oocdm.discovery.variable_tests import VariableTests
 from oocdm.graph import VariableEdges
 from oocdm.methods import METHODS, AbstractVariableMethod, make_method
 from oocdm.methods.cdl import masked_max
+from oocdm.methods.method import Standing
 from oocdm.methods.ticsa import TicsaModel
 from oocdm.methods.variable_method import WidthByObjects
 from oocdm.models.scales import Scales
@@ -394,6 +395,39 @@ def test_edges_that_ticsa_was_given_cost_nothing_and_are_not_judged() -> None:
     ]
     again = oocdm.discover(partly, DATA)
     assert ("Lamp[0].heat", "Ball[0].x") not in again.graph.edges()
+
+
+@pytest.mark.parametrize("num", [1, 2, 5])
+def test_the_price_of_ticsa_is_that_of_one_nat_an_output(num: int) -> None:
+    """Likelihoods are means over the objects of a class, and so must prices be."""
+    method = make_method("ticsa")
+    counts = {"Ball": num, "Lamp": 2}
+    model = method.build(SCHEMA, Scales.unit(SCHEMA), counts)
+    assert isinstance(model, TicsaModel)
+    model.slow_logits.data.fill_(-1e3)
+    into = np.array([name.startswith("Ball[0].x <-") for name in model.edges.names])
+    model.slow_logits.data[torch.as_tensor(into)] = 1e3
+    free = np.ones(len(into), dtype=bool)
+    price = method.penalty(Standing(model, free, free, free, 0))
+    assert price is not None
+    # One nat for one ball of all is this much of the mean over balls.
+    assert float(price.detach()) == pytest.approx(1 / num)
+
+
+@pytest.mark.parametrize("name", [*BASELINES, "oocdm", "oofull"])
+def test_a_class_may_never_have_objects(name: str) -> None:
+    env = oocdm.make("mouse", num_monsters=0, num_food=2, num_traps=1)
+    data = oocdm.collect(env, steps=60, seed=0)
+    assert not data.present["Monster"].any() and data.present["Monster"].shape[1] == 1
+    options = FEW_TESTS.get(name, {})
+    without_rows = data.select_episodes(data.episode_ids)
+    for each in (data, without_rows):
+        result = oocdm.fit(
+            each, name, graph=oocdm.ClassGraph.full(data.schema), schedule=QUICK, **options
+        )
+        # Rows that are never objects may be there or not.
+        first, second = (oocdm.evaluate(result, test).aill for test in (data, without_rows))
+        assert np.isfinite(first) and first == pytest.approx(second)
 
 
 def test_limited_time_is_enough_for_tests_and_for_training(

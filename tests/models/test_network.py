@@ -339,3 +339,27 @@ def test_means_beyond_their_bounds_can_come_back() -> None:
     cut.backward(gradient)
     assert mean.grad is not None
     assert mean.grad.tolist() == [-1.0, 0.0, 1.0, 1.0, 0.0, -1.0]
+
+
+@KINDS
+@pytest.mark.parametrize("beyond", [-50.0, 50.0])
+def test_bounded_fields_are_learned_from_beyond_their_bounds(
+    kind: type[AbstractClassModel], beyond: float
+) -> None:
+    class Tank(ObjectClass):
+        level = Real(low=0.0, high=1.0)
+
+    schema = Schema(Tank)
+    torch.manual_seed(0)
+    model = kind(schema, ModelOptions(), None)
+    transitions = random_transitions(schema, {"Tank": 3}, 8, np.random.default_rng(0))
+    model.head_scales("Tank").value_mean.fill_(beyond)
+    model.head_scales("Tank").change_mean.fill_(beyond)
+    structures = model.structures(ClassGraph.full(schema))
+    predictions = model.decode(model.inputs(transitions.before), structures)
+    mean = predictions["Tank", "level"].mean
+    assert (mean == (0.0 if beyond < 0 else 1.0)).all()
+    mean.sum().backward()
+    moved = [p.grad.abs().sum() for p in model.parameters() if p.grad is not None]
+    # The sum falls by going down, which leads back from above and further out from below.
+    assert (sum(map(float, moved)) > 0) == (beyond > 0)

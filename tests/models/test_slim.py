@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import oocdm
 from oocdm.data.snapshot import Snapshot
 from oocdm.envs.mouse import MouseWorld
+from oocdm.errors import ModelError
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
 from oocdm.models.options import ModelOptions
@@ -142,7 +144,7 @@ def test_what_lasts_is_never_out_of_date() -> None:
     torch.manual_seed(0)
     model = FastModel(data.schema, ModelOptions(), Featuriser.measure(data.transitions()))
     structure = model.structures(MouseWorld().true_graph)
-    slim = SlimTargets(model, structure)
+    slim = SlimTargets(model, structure, remembers=True)
     state = data.transitions().before.map(torch.clone)
 
     def check(changed: Snapshot) -> None:
@@ -165,6 +167,12 @@ def test_what_lasts_is_never_out_of_date() -> None:
 
     move(state)
     check(data.transitions().before)
+    array = state["Mouse", "position"].numpy().copy()
+    mouse = {**state.values["Mouse"], "position": torch.from_numpy(array)}
+    shared = replace(state, values={**state.values, "Mouse": mouse})
+    check(shared)
+    array[:] = 7 - array  # behind torch's back
+    check(shared)
     with torch.inference_mode():
         move(data.transitions().before.map(torch.clone))
 
@@ -181,3 +189,16 @@ def test_extremes_of_full_worlds_are_those_of_the_featuriser() -> None:
             found = View(model, dtype, before).extremes(c, fields)
             parts = [model.featuriser.extremes_of(before, k, f, c, dtype) for k, f in fields]
             assert torch.equal(found, torch.cat(parts, -1).flatten(0, 1))
+
+
+@torch.no_grad()
+def test_no_worlds_and_other_worlds() -> None:
+    data = oocdm.collect(oocdm.make("mouse"), steps=50, seed=0)
+    model = FastModel(data.schema, ModelOptions(), Featuriser.measure(data.transitions()))
+    graph = MouseWorld().true_graph
+    before = data.transitions().before
+    nothing = before.map(lambda tensor: tensor[:0])
+    assert model.with_graph(graph)(nothing)["Trap", "duration"].mode().shape == (0, 4)
+    other = oocdm.collect(oocdm.make("block"), steps=50, seed=0).transitions().before
+    with pytest.raises(ModelError, match="made for another schema"):
+        model.with_graph(graph)(other)

@@ -17,7 +17,7 @@ from tests.planning.toys import ACTIONS, GOALS, Robots, generators
 
 PLANNERS: dict[str, Planner] = {
     "CEM": CEM(horizon=3, iterations=12, samples=300, elites=30, smoothing=0.1),
-    "ICEM": ICEM(horizon=3, iterations=12, samples=300, elites=30, decay=1.1),
+    "ICEM": ICEM(horizon=3, iterations=12, samples=600, elites=60, decay=1.1),
     "MPPI": MPPI(horizon=2, iterations=20, samples=400, temperature=0.5),
 }
 QUICK: dict[str, Planner] = {
@@ -123,6 +123,20 @@ def test_a_batch_is_planned_as_its_worlds_alone(planner: Planner, is_warm: bool)
         for name, found in together.actions["Robot"].items():
             assert torch.equal(found[[world]], alone.actions["Robot"][name]), name
         assert torch.equal(together.value[[world]], alone.value)
+
+
+@every_quick_planner
+def test_the_warm_start_of_one_world_changes_nothing_for_others(planner: Planner) -> None:
+    simulator = Robots(*ACTIONS)
+    first = planner.plan(simulator, simulator.state(GOALS), generator=generators(3, 4))
+    assert first.warm is not None
+    new = simulator.state(rows(GOALS, 1))
+    alone = planner.plan(simulator, new, generator=generators(6))
+    partly = first.warm.select(torch.tensor([0, -1]))
+    both = simulator.state(GOALS)
+    beside = planner.plan(simulator, both, warm=partly, generator=generators(5, 6))
+    for name, found in beside.actions["Robot"].items():
+        assert torch.equal(found[[1]], alone.actions["Robot"][name]), name
 
 
 # ---------------------------------------------------------------- warm start

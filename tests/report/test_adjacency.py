@@ -74,6 +74,17 @@ def test_scores_are_shades_with_numbers() -> None:
     assert cells(axes, EDGE) == [(0, 0)]  # the largest score has the darkest shade
 
 
+def test_intervals_that_nobody_knows_are_not_shown() -> None:
+    evidence = replace(
+        Evidence.nothing(ClassEdges(SCHEMA)),
+        score=np.array([4.0, 0.5, np.nan, 0.01, 1.0]),
+        decision=np.array(["yes", "yes", "untestable", "no", "yes"]),
+    )
+    (axes,) = draw_adjacency(TRUE, evidence).axes
+    shown = texts(axes)
+    assert "4.0" in shown and not [text for text in shown if "nan" in text]
+
+
 def test_wrong_edges_are_outlined() -> None:
     graph = ClassGraph.parse(SCHEMA, ["Ball.x <- self.x, Ball[*].x, Ball[*].push"])
     learned, true = draw_adjacency(graph, true=TRUE).axes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -328,6 +329,81 @@ def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         fit(DATA, Oofull(schedule=long), folder=tmp_path, callback=interrupt, max_seconds=0.0)
     assert resume(tmp_path, DATA).history[-1]["step"] == 1
+
+
+class Watch:
+    """A clock that goes by steps: 1 s for each of learning, none for polishing."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def __call__(self, progress: Progress) -> None:
+        self.now += progress.phase == "learn"
+
+
+LIMITED = Oofull(model=ModelOptions(**SMALL), schedule=replace(SCHEDULE, polish_steps=4))
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(16.5, 12), (16.0, 12), (12.0, 9)])
+def test_what_limited_time_left_undone_is_told(
+    limit: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Learning has three quarters of the time, and polishing is over long before its end."""
+    watch = Watch()
+    monkeypatch.setattr(trainer, "time", watch)
+    result = fit(DATA, LIMITED, callback=watch, max_seconds=limit)
+    done = {row["phase"]: row["step"] for row in result.history}
+    assert done == {"learn": steps, "polish": 4}
+    assert result.ran_out == (steps < 12)
+    assert result.seconds < 0.99 * limit
+
+
+def test_a_resumed_phase_has_no_more_time_than_it_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Watch()
+    monkeypatch.setattr(trainer, "time", watch)
+
+    def interrupt(progress: Progress) -> None:
+        watch(progress)
+        if progress.step == 6:
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        fit(DATA, LIMITED, folder=tmp_path, callback=interrupt, max_seconds=12.0)
+    watch.now = 1000.0  # another process
+    result = resume(tmp_path, DATA, callback=watch)
+    whole = Watch()
+    monkeypatch.setattr(trainer, "time", whole)
+    assert_same(result, fit(DATA, LIMITED, callback=whole, max_seconds=12.0))
+
+
+@pytest.mark.parametrize("name", ["schema.json", "model.safetensors", "graph.json", "history.json"])
+def test_a_run_that_ends_while_it_is_written_can_go_on(
+    name: str, tmp_path: Path, finished: dict[str, FitResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = os.replace
+    learned = []
+
+    def cut(source: Any, target: Any) -> None:
+        if Path(target).name == name and (learned or name == "schema.json"):
+            raise Interrupt
+        written(source, target)
+
+    monkeypatch.setattr(os, "replace", cut)
+    with pytest.raises(Interrupt):
+        fit(DATA, METHODS["oofull"], seed=5, folder=tmp_path, callback=learned.append)
+    monkeypatch.setattr(os, "replace", written)
+    again = (
+        fit(DATA, METHODS["oofull"], seed=5, folder=tmp_path)
+        if name == "schema.json"
+        else resume(tmp_path, DATA)
+    )
+    assert_same(again, finished["oofull"])
+    assert_same(load(tmp_path), finished["oofull"])
 
 
 def test_training_ends_when_the_graph_has_settled() -> None:
