@@ -10,7 +10,6 @@ import typer
 import oocdm
 from oocdm.cli.output import AsJson, Output, Seed, Threads, use_threads
 from oocdm.cli.training import (
-    check_new,
     choose_method,
     follow,
     is_finished,
@@ -61,8 +60,10 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Learn a world model and its causal graph from a dataset, into a new run folder."""
+    from oocdm.training.checks import check_new
+
     use_threads(threads)
-    check_new(output)
+    check_new("train", output)
     schedule = {
         "iterations": iterations,
         "steps_per_iteration": steps_per_iteration,

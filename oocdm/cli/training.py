@@ -29,18 +29,9 @@ _OF_VARIABLE = re.compile(r"\s*\w+\[\d+\]\.")  # a row such as `Ball[0].x <- Bal
 CURVES = "tensorboard"
 
 
-def check_new(folder: Path) -> None:
-    """Raise a `ModelError` if a run would mix with what is in a folder already."""
-    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        raise ModelError(
-            f"`{folder}` exists already. Choose another folder, or go on with an interrupted run: "
-            f"oocdm resume {folder}"
-        )
-
-
 def is_finished(run: Path) -> bool:
     """Whether a run was trained to its end."""
-    return (run / "model.safetensors").is_file()
+    return (run / "history.json").is_file()
 
 
 def choose_method(
@@ -110,7 +101,9 @@ def show_result(out: Output, result: FitResult, run: Path) -> None:
     from oocdm.report.terminal import graph_text
 
     out.say(graph_text(result.graph, result.evidence))
-    out.say(f"\nTrained in {result.seconds:.0f} s. Run in {run}, picture in {run / PICTURE}")
+    picture = run / PICTURE if (run / PICTURE).is_file() else None
+    where = "" if picture is None else f", picture in {picture}"
+    out.say(f"\nTrained in {result.seconds:.0f} s. Run in {run}{where}")
     out.finish(
         {
             "run": str(run),
@@ -119,6 +112,7 @@ def show_result(out: Output, result: FitResult, run: Path) -> None:
             **result.graph.to_json(),
             "rounds": result.history,
             "seconds": result.seconds,
-            "picture": str(run / PICTURE),
+            "ran_out": result.ran_out,
+            "picture": None if picture is None else str(picture),
         }
     )

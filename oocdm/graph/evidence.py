@@ -17,7 +17,7 @@ from oocdm.graph.spaces import AbstractEdgeSpace, ClassEdges, Graph
 DECISIONS = ("yes", "no", "undecided", "untestable", "required", "forbidden")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evidence:
     """One number of each kind for each possible edge, in the order of `edges`.
 
@@ -32,6 +32,12 @@ class Evidence:
     >>> evidence = Evidence.nothing(ClassEdges(Schema(Ball)))
     >>> evidence.decision.tolist()
     ['undecided', 'undecided']
+    >>> evidence
+    Evidence(2 undecided)
+    >>> print(evidence)  # a row for each edge that is there or may be
+    edge                  decision       score          low to high   p-value stability
+    Ball.x <- self.x      undecided
+    Ball.x <- Ball[*].x   undecided
     """
 
     edges: AbstractEdgeSpace
@@ -54,6 +60,31 @@ class Evidence:
         unknown = set(self.decision.tolist()) - set(DECISIONS)
         if unknown:
             raise GraphError(f"Evidence.decision: expected {DECISIONS}, got {sorted(unknown)}.")
+
+    def __repr__(self) -> str:
+        counts = [(word, int((self.decision == word).sum())) for word in DECISIONS]
+        return f"Evidence({', '.join(f'{n} {word}' for word, n in counts if n)})"
+
+    def __str__(self) -> str:
+        shown = np.flatnonzero(np.isin(self.decision, ["yes", "required", "undecided"]))
+        names = [self.edges.names[i] for i in shown]
+        width = max((len(name) for name in names), default=4) + 3
+        rows = [
+            f"{'edge':{width}}{'decision':11} {'score':>8} {'low to high':>20} {'p-value':>9} "
+            "stability"
+        ]
+        for name, i in zip(names, shown, strict=True):
+            score, low, high, p, stability = (
+                "" if np.isnan(column[i]) else f"{column[i]:{form}}"
+                for column, form in (
+                    *((self.score, ".3g"), (self.low, ".3g"), (self.high, ".3g")),
+                    *((self.p_value, ".2g"), (self.stability, ".0%")),
+                )
+            )
+            between = f"{low} to {high}" if low else ""
+            row = f"{name:{width}}{self.decision[i]:11} {score:>8} {between:>20} {p:>9} {stability}"
+            rows.append(row.rstrip())
+        return "\n".join(rows)
 
     @staticmethod
     def nothing(edges: AbstractEdgeSpace) -> Evidence:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
+from oocdm.data.values import read_count
 from oocdm.discovery import Discovery, Priors, Settling
 from oocdm.errors import GraphError, ModelError
 from oocdm.graph import AbstractEdgeSpace
@@ -53,6 +56,31 @@ class Schedule:
     resolution: float = 0.1
     final_resolution: float = 0.003
     held_out: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name, least in _COUNTS.items():
+            where = f"schedule: `{name}`"
+            count = read_count(where, getattr(self, name), ModelError, least=least)
+            object.__setattr__(self, name, count)
+        for name, (expected, is_good) in _NUMBERS.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Real) or not is_good(float(value)):
+                raise ModelError(f"schedule: `{name}`: expected {expected}, got {value!r}.")
+            object.__setattr__(self, name, float(value))
+
+
+# The least of each number of a schedule that counts something, and what the others may be.
+_COUNTS = {
+    **dict.fromkeys(("iterations", "steps_per_iteration", "batch_size", "polish_batch_size"), 1),
+    **dict.fromkeys(("polish_steps", "patience"), 0),
+}
+_POSITIVE = ("a positive number", lambda value: 0 < value < math.inf)
+_NOT_NEGATIVE = ("a number from 0 on", lambda value: 0 <= value < math.inf)
+_NUMBERS: dict[str, tuple[str, Callable[[float], bool]]] = {
+    **dict.fromkeys(("learning_rate", "final_learning_rate", "max_gradient_norm"), _POSITIVE),
+    **dict.fromkeys(("resolution", "final_resolution"), _NOT_NEGATIVE),
+    "held_out": ("a share from 0 to less than 1", lambda value: 0 <= value < 1),
+}
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,9 @@ class ExtremeColumn:
 
 
 def is_discrete(field: Field) -> bool:
-    """Whether values are whole numbers from a short list, so that a one-hot code makes sense."""
+    """Whether values are whole numbers from a list, short if they have an order: one-hot codes."""
+    if not is_numeric(field):
+        return True
     return field.num_values is not None and field.num_values <= MAX_CATEGORICAL_VALUES
 
 

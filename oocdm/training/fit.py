@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from oocdm.data.dataset import Dataset, load_dataset
+from oocdm.data.values import read_count
 from oocdm.discovery import Priors
 from oocdm.discovery.priors import PriorKnowledge
-from oocdm.errors import GraphError, ModelError
-from oocdm.graph import ClassGraph, Evidence, Graph, graph_from_json
+from oocdm.errors import DataError, GraphError, ModelError
+from oocdm.graph import ClassGraph, Evidence, Graph, VariableGraph, graph_from_json
 from oocdm.methods import AbstractMethod, make_method, method_from_json
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
+from oocdm.training.checks import check_dataset, check_new, checksum
 from oocdm.training.run import (
     CHECKPOINT,
     graph_to_json,
@@ -30,11 +35,13 @@ from oocdm.training.run import (
 )
 from oocdm.training.trainer import Callback, Trainer
 
+logger = logging.getLogger(__name__)
+
 MODEL, LEARNED = "model.safetensors", "learned.safetensors"
 HISTORY = "history.json"  # written last: who finds it has a whole run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FitResult:
     """A fitted world model with its graph, and what the data say about each possible edge.
 
@@ -50,6 +57,11 @@ class FitResult:
     seed: int
     history: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        edges = f"{len(self.graph.edges())} of {len(self.model.edges)} possible edges"
+        when = ", time ran out" if self.ran_out else ""
+        return f"FitResult(method {self.method.name}, seed {self.seed}, {edges}{when})"
 
     @property
     def schema(self) -> Schema:
@@ -69,9 +81,11 @@ class FitResult:
         return ClassGraph.covering(self.schema, self.graph)
 
     def save(self, folder: str | Path, **config: Any) -> None:
-        """Write the run to a folder: config, schema, graph and weights."""
-        path = Path(folder)
-        (path / HISTORY).unlink(missing_ok=True)
+        """Write the run to a new folder: config, schema, graph and weights."""
+        check_new("save", folder)
+        self._write(Path(folder), config)
+
+    def _write(self, path: Path, config: dict[str, Any]) -> None:
         _write_settings(path, self.method, self.model, self.seed, config)
         for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
             write_tensors(path / name, dict(model.state_dict()), {"format": "oocdm-1"})
@@ -83,7 +97,7 @@ def fit(
     data: Dataset,
     method: str | AbstractMethod = "oocdm",
     seed: int = 0,
-    graph: Graph | None = None,
+    graph: Graph | Sequence[str] | None = None,
     priors: PriorKnowledge = None,
     preset: str = "default",
     device: str = "cpu",
@@ -95,7 +109,8 @@ def fit(
 ) -> FitResult:
     """Learn a causal world model from logged transitions.
 
-    With `graph` the graph is known and not discovered. `priors` are what is known of single edges:
+    With `graph`, a graph or the rows of one between classes, it is known and not discovered.
+    `priors` are what is known of single edges:
     rows such as `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. With
     `folder` checkpoints are written there after every round, so that `resume` can go on after an
     interruption, and the finished run at the end. `max_seconds` shortens training to that time.
@@ -113,20 +128,22 @@ def fit(
             f"fit: expected a method's name beside preset and options, got {method!r}. "
             "Give them to the method itself."
         )
-    if folder is not None and (Path(folder) / "config.json").is_file():
-        raise ModelError(
-            f"fit: folder {folder} holds a run already. Choose another folder, "
-            "or go on with that run by oocdm.resume."
-        )
+    check_dataset("fit", data)
+    seed = read_count("fit: `seed`", seed, ModelError, least=0)
+    _check_seconds(max_seconds)
+    if folder is not None:
+        check_new("fit", folder)
     chosen = make_method(method, preset, **options) if isinstance(method, str) else method
     known = Priors.of(data.schema, priors)
     if graph is not None and known.rows:
         raise GraphError("fit: expected a known graph or priors, got both.")
-    trainer = Trainer(data, chosen, seed, graph, device, known)
+    known_graph = _read_graph(data.schema, graph)
+    trainer = Trainer(data, chosen, seed, known_graph, device, known)
     extra = {
-        "known_graph": None if graph is None else graph.to_json(),
+        "known_graph": None if known_graph is None else known_graph.to_json(),
         "priors": known.to_json(),
         "max_seconds": max_seconds,
+        "data_checksum": checksum(data),
         **(config or {}),
     }
     if folder is not None:
@@ -148,9 +165,21 @@ def resume(
     if data is None:
         if not config.get("data"):
             raise ModelError(f"Run {path} does not say where its data are: pass data=.")
-        data = load_dataset(config["data"])
+        try:
+            data = load_dataset(config["data"])
+        except DataError as error:
+            raise DataError(
+                f"Run {path} was begun with the dataset {config['data']}: {error} If it was "
+                "moved, say where it is: resume(..., data=...) or `oocdm resume --data`."
+            ) from None
+    check_dataset("resume", data)
     schema = Schema.from_json(read_json(path / "schema.json"))
     data.check_schema(schema, f"run {path}")
+    if config.get("data_checksum", checksum(data)) != checksum(data):
+        raise DataError(
+            f"resume: expected the data that run {path} was begun with, got others of the same "
+            f"schema: {data!r}. Give the same ones, or fit anew."
+        )
     known = config.get("known_graph")
     trainer = Trainer(
         data,
@@ -169,6 +198,10 @@ def load(folder: str | Path) -> FitResult:
     """Read a run that `FitResult.save` or `fit(folder=...)` wrote."""
     path = Path(folder)
     config = _read_config(path)
+    if not (path / HISTORY).is_file() and (path / CHECKPOINT).is_file():
+        raise ModelError(
+            f"Run {path} is not finished. Go on with it: oocdm.resume or `oocdm resume {path}`."
+        )
     schema = Schema.from_json(read_json(path / "schema.json"))
     method = method_from_json(config["method"])
     counts = config.get("counts")
@@ -238,6 +271,42 @@ def _finish(
         position.seconds,
     )
     if path is not None:
-        result.save(path, **config)
+        result._write(path, config)
         remove_checkpoints(path)
+    if result.ran_out:
+        logger.warning(
+            "fit: time ran out after %s. What it found is preliminary: allow more.", _done(result)
+        )
     return result
+
+
+def _done(result: FitResult) -> str:
+    """What was done of what was planned.
+
+    Learning may also end before all of its steps because the graph has settled.
+    """
+    schedule, done = result.method.schedule, {row["phase"]: row["step"] for row in result.history}
+    learning = schedule.iterations * schedule.steps_per_iteration
+    return (
+        f"{done.get('learn', 0):,} of at most {learning:,} steps of learning and "
+        f"{done.get('polish', 0):,} of {schedule.polish_steps:,} of polishing"
+    )
+
+
+def _check_seconds(max_seconds: float | None) -> None:
+    is_number = isinstance(max_seconds, Real) and not isinstance(max_seconds, bool)
+    if max_seconds is not None and not (is_number and max_seconds >= 0):
+        raise ModelError(
+            f"fit: `max_seconds`: expected a number of seconds or None, got {max_seconds!r}."
+        )
+
+
+def _read_graph(schema: Schema, graph: Graph | Sequence[str] | None) -> Graph | None:
+    if graph is None or isinstance(graph, ClassGraph | VariableGraph):
+        return graph
+    if isinstance(graph, Sequence) and all(isinstance(row, str) for row in graph):
+        return ClassGraph.parse(schema, [graph] if isinstance(graph, str) else graph)
+    raise GraphError(
+        "fit: `graph`: expected a graph, or rows such as `Block.s1 <- self.a`, got "
+        f"{type(graph).__name__}."
+    )

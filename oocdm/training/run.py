@@ -47,7 +47,7 @@ def read_json(path: Path) -> Any:
     """Read JSON, with a clear error if it is missing or broken."""
     try:
         return json.loads(path.read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         got = "a folder without it" if path.parent.is_dir() else "no such folder"
         raise ModelError(
             f"Run folder {path.parent}: expected a file {path.name}, got {got}. Give a folder that "

@@ -21,8 +21,10 @@ from oocdm.methods.method import AbstractMethod, FirstLook, Look, Standing, Term
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.features import Featuriser, Inputs
 from oocdm.models.prepared import Prepared, mean_scores
+from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.calibration import calibrate_sigma
 from oocdm.training.optimiser import make_optimiser
+from oocdm.training.precision import warn_of_rounding
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +120,8 @@ class Trainer:
             torch.manual_seed(seed)
             scales = Featuriser.measure(fitted.transitions())
             self.model = method.build(data.schema, scales, data.max_counts)
-        self.model.to(device)
+        warn_of_rounding(fitted.transitions())
+        _move(self.model, device)
         self.logged = fitted
         self.fitted = Prepared.of(self.model, fitted)
         self.held = self.fitted
@@ -166,9 +169,10 @@ class Trainer:
         if position.evidence:
             evidence = Evidence.from_rows(self.model.edges, position.evidence)
             # The first iteration has no estimate to learn around: its graph is preliminary.
-            later = np.array(position.found[1:] or position.found)
-            agreement = np.where(evidence.is_decided, (later == is_in).mean(0), np.nan)
-            evidence = replace(evidence, stability=agreement)
+            later = np.array(position.found[1:])
+            if len(later) > 1:  # a single look agrees with itself, which says nothing
+                agreement = np.where(evidence.is_decided, (later == is_in).mean(0), np.nan)
+                evidence = replace(evidence, stability=agreement)
         # What discovery may not change was given, by a known graph or as prior knowledge.
         given = np.where(is_in, "required", "forbidden")
         given = np.where(self.testable | is_in, given, "untestable")
@@ -393,6 +397,17 @@ class Trainer:
             "ran_out": ran_out,  # whether limited time left something undone
         }
         self.position.history.append(entry)
+
+
+def _move(model: AbstractWorldModel, device: str) -> None:
+    try:
+        model.to(torch.device(device))
+    except (RuntimeError, AssertionError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ModelError(
+            f"fit: `device`: expected one that torch can use here, such as cpu, got {device!r} "
+            f"({reason})."
+        ) from None
 
 
 def _report(callback: Callback | None, phase: str, step: int, total: int, loss: float) -> None:

@@ -155,7 +155,7 @@ def test_bad_graph(
 
 def test_train_does_not_touch_what_is_there(finished: Path, block: Path, error: Error) -> None:
     said = error("train", block, "-o", finished)
-    assert f"`{finished}` exists already. Choose another folder" in said
+    assert f"train: folder {finished} holds a run already. Choose another folder" in said
     assert f"oocdm resume {finished}" in said
 
 
@@ -194,7 +194,7 @@ def test_missing_run(block: Path, tmp_path: Path, error: Error) -> None:
 
 def test_unfinished_run(interrupted: Path, block: Path, error: Error) -> None:
     said = error("eval", interrupted, "--data", block)
-    assert f"{interrupted / 'model.safetensors'}: no such file." in said
+    assert f"Run {interrupted} is not finished. Go on with it: oocdm.resume or `oocdm" in said
 
 
 def test_truncated_checkpoint(interrupted: Path, error: Error) -> None:

@@ -37,10 +37,10 @@ def test_means_spreads_and_the_paper_s() -> None:
     paper = {"graph_accuracy": {"block2": {"cdl": 99.4}}, "aill": {"block2": {"id": {"mlp": 10.1}}}}
     header, rows = comparison_rows("graphs", cells, paper)
     assert header == ["environment", "cdl", "mlp"]
-    assert rows == [["block2", "92.0 ± 2.0* (99.4)", "20.0"]]
+    assert rows == [["block2", "92.0 ± 2.8* (99.4)", "20.0"]]
     _, rows = comparison_rows("aill", cells, paper)
     assert [row[0] for row in rows] == ["block2, train", "block2, id", "block2, ood"]
-    assert rows[1][1:] == ["-3.0e+06 ± 1.0M*", "5.0 (10.1)"]
+    assert rows[1][1:] == ["-3.0e+06 ± 1.4M*", "5.0 (10.1)"]
 
 
 def test_sizes_have_no_spread() -> None:

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from oocdm import (
+    Categorical,
     DataError,
     Dataset,
     FitResult,
@@ -34,6 +35,7 @@ from oocdm import (
     evaluate,
     fit,
     load,
+    load_dataset,
     make,
     resume,
 )
@@ -174,7 +176,7 @@ def test_an_end_between_training_and_saving(
         raise Interrupt
 
     with monkeypatch.context() as patch, pytest.raises(Interrupt):
-        patch.setattr(FitResult, "save", fail)
+        patch.setattr(FitResult, "_write", fail)
         fit(DATA, METHODS["oocdm"], seed=5, folder=tmp_path)
     steps: list[Progress] = []
     assert_same(resume(tmp_path, DATA, callback=steps.append), finished["oocdm"])
@@ -497,7 +499,7 @@ def test_empty_data() -> None:
             return 0
 
     with pytest.raises(DataError, match=r"^fit: the dataset holds no transition\.$"):
-        fit(Nothing())  # type: ignore[arg-type]
+        Trainer(Nothing(), METHODS["oofull"], seed=0)  # type: ignore[arg-type]
 
 
 def test_a_single_episode_cannot_be_held_out() -> None:
@@ -595,3 +597,146 @@ def test_a_known_graph_and_priors_exclude_each_other() -> None:
     graph = ClassGraph.full(DATA.schema)
     with pytest.raises(GraphError, match=r"^fit: expected a known graph or priors, got both\.$"):
         fit(DATA, METHODS["oocdm"], graph=graph, priors=[str(graph.edges()[0])])
+
+
+# ---------------------------------------------------------------- what is given
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("data/train", "fit: expected a Dataset, got 'data/train'. Read it first: "),
+        (Path("data"), "fit: expected a Dataset, got 'data'. Read it first: "),
+        (pd.DataFrame(), "got an object of type DataFrame. Make one: oocdm.Dataset.from_frames("),
+    ],
+    ids=["text", "path", "frame"],
+)
+def test_what_is_no_dataset(given: Any, message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        fit(given)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": -1}, "fit: `seed`: expected a whole number of at least 0, got -1."),
+        ({"seed": "a"}, "fit: `seed`: expected a whole number of at least 0, got 'a'."),
+        ({"max_seconds": -1}, "fit: `max_seconds`: expected a number of seconds or None, got -1."),
+        ({"max_seconds": "9"}, "expected a number of seconds or None, got '9'."),
+        ({"max_seconds": math.nan}, "expected a number of seconds or None, got nan."),
+        ({"device": "gpu"}, "`device`: expected one that torch can use here, such as cpu, got"),
+        ({"device": "cuda:99"}, "`device`: expected one that torch can use here"),
+        ({"schedule": {"iterations": 0}}, "`iterations`: expected a whole number of at least 1"),
+        ({"schedule": {"iterations": 1.5}}, "`iterations`: expected a whole number of at least 1"),
+        ({"schedule": {"batch_size": 0}}, "`batch_size`: expected a whole number of at least 1"),
+        ({"schedule": {"polish_steps": -1}}, "`polish_steps`: expected a whole number of at least"),
+        ({"schedule": {"learning_rate": -1.0}}, "expected a positive number, got -1.0."),
+        ({"schedule": {"learning_rate": "fast"}}, "expected a positive number, got 'fast'."),
+        ({"schedule": {"held_out": 1}}, "`held_out`: expected a share from 0 to less than 1, got"),
+        ({"schedule": {"resolution": math.nan}}, "`resolution`: expected a number from 0 on, got"),
+    ],
+)
+def test_settings_that_mean_nothing(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=re.escape(message)):
+        fit(DATA, folder=tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_known_graph_may_be_given_as_rows(finished: dict[str, FitResult]) -> None:
+    rows = ["Ball.x <- self.x, self.push", "Sum.x <- Ball[*].x"]
+    known = ClassGraph.parse(DATA.schema, rows)
+    method = METHODS["oocdm"]
+    assert_same(fit(DATA, method, graph=rows), fit(DATA, method, graph=known))
+    with pytest.raises(GraphError, match=r"`graph`: expected a graph, or rows such as .* got int"):
+        fit(DATA, method, graph=3)  # type: ignore[arg-type]
+
+
+def test_a_folder_of_other_things_is_left_alone(
+    tmp_path: Path, finished: dict[str, FitResult]
+) -> None:
+    DATA.save(tmp_path / "data")
+    (tmp_path / "file").write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for name, message in (
+        ("data", r"expected a new folder, got .*data, which holds "),
+        ("file", r"expected a new folder, got .*file, which holds file. Choose another."),
+    ):
+        with pytest.raises(ModelError, match=message):
+            fit(DATA, METHODS["oofull"], folder=tmp_path / name)
+        with pytest.raises(ModelError, match=message):
+            finished["oofull"].save(tmp_path / name)
+    assert before == {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    finished["oofull"].save(tmp_path / "run")
+    with pytest.raises(ModelError, match=r"holds a run already\. Choose another folder, or go on"):
+        finished["oofull"].save(tmp_path / "run")
+
+
+def test_a_run_goes_on_with_its_own_data_only(
+    tmp_path: Path, finished: dict[str, FitResult]
+) -> None:
+    interrupt(tmp_path / "run", METHODS["oocdm"], "learn", 7)
+    fewer = DATA.select_episodes(DATA.episode_ids[:-1])
+    with pytest.raises(DataError, match=r"resume: expected the data that run .* was begun with"):
+        resume(tmp_path / "run", fewer)
+    with pytest.raises(DataError, match="resume: expected a Dataset, got 'data/x'"):
+        resume(tmp_path / "run", "data/x")  # type: ignore[arg-type]
+    DATA.save(tmp_path / "data")
+    assert_same(resume(tmp_path / "run", load_dataset(tmp_path / "data")), finished["oocdm"])
+
+
+def test_what_is_not_finished_says_how_to_go_on(tmp_path: Path) -> None:
+    interrupt(tmp_path, METHODS["oocdm"], "learn", 7)
+    with pytest.raises(ModelError, match=r"is not finished\. Go on with it: oocdm\.resume or"):
+        load(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "data": str(tmp_path / "moved")}))
+    with pytest.raises(DataError, match=r"was begun with the dataset .*moved: .* say where it is"):
+        resume(tmp_path)
+
+
+def test_results_print_in_a_line(finished: dict[str, FitResult]) -> None:
+    edges = len(finished["oofull"].graph.edges())
+    text = f"FitResult(method oofull, seed 5, {edges} of {edges} possible edges)"
+    assert repr(finished["oofull"]) == text
+
+
+def test_running_out_of_time_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    result = fit(DATA, METHODS["oofull"], max_seconds=0.0)
+    assert result.ran_out and "time ran out" in repr(result)
+    done = "1 of at most 12 steps of learning and 1 of 7 of polishing"
+    assert f"fit: time ran out after {done}. What it found is preliminary" in caplog.text
+
+
+def test_one_look_says_nothing_about_stability() -> None:
+    once = replace(METHODS["oocdm"], schedule=replace(SCHEDULE, iterations=2))
+    assert np.isnan(fit(DATA, once).evidence.stability).all()
+
+
+def test_categories_may_be_many() -> None:
+    class Car(ObjectClass):
+        zone = Categorical(100, static=True)
+        route = Categorical(70)
+
+    data = ragged(Schema(Car), (12,) * 4, slots={"Car": 2}, is_whole=True)
+    for method in (METHODS["oocdm"], METHODS["paper"]):
+        assert math.isfinite(evaluate(fit(data, method), data).aill)
+
+
+@pytest.mark.parametrize(
+    ("offset", "is_said"), [(0, False), (1_000, False), (5_400_000, True), (1_700_000_000, True)]
+)
+def test_values_too_large_for_their_changes_are_told(
+    offset: int, is_said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Car(ObjectClass):
+        x = Real()
+        clock = Integer()
+
+    steps = np.arange(20)
+    frame = pd.DataFrame({"episode": steps // 10, "step": steps, "object": 0})
+    frame["x"], frame["clock"] = 0.5 * steps + offset, steps + offset
+    data = Dataset.from_frames({"Car": frame}, Schema(Car))
+    fit(data, "oofull", schedule={"iterations": 1, "steps_per_iteration": 1, "polish_steps": 0})
+    assert ("Field `Car.x`: values up to" in caplog.text) == is_said
+    assert ("Field `Car.clock`: values up to" in caplog.text) == is_said
+    assert ("Subtract a number near them from the column." in caplog.text) == is_said

@@ -1,0 +1,69 @@
+"""What training is given, checked: data, and folders to write to."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Any
+
+from oocdm.data.dataset import Dataset
+from oocdm.errors import DataError, ModelError
+
+
+def check_dataset(who: str, data: Any) -> None:
+    """Raise a `DataError` unless it is a dataset that was given.
+
+    >>> check_dataset("fit", "data/block5")
+    Traceback (most recent call last):
+    oocdm.errors.DataError: fit: expected a Dataset, got 'data/block5'. Read it first: \
+oocdm.load_dataset(...).
+    """
+    if isinstance(data, Dataset):
+        return
+    if isinstance(data, str | Path):
+        got, advice = repr(str(data)), "Read it first: oocdm.load_dataset(...)."
+    else:
+        got = f"an object of type {type(data).__name__}"
+        advice = "Make one: oocdm.Dataset.from_frames(frames, schema)."
+    raise DataError(f"{who}: expected a Dataset, got {got}. {advice}")
+
+
+def check_new(who: str, folder: str | Path) -> None:
+    """Raise a `ModelError` if a run would mix with what a folder holds already.
+
+    >>> check_new("fit", "runs/new")
+    """
+    path = Path(folder)
+    if path.is_dir():
+        # A run that was interrupted while it was begun has no more than its schema.
+        found = sorted({entry.name for entry in path.iterdir()} - {"schema.json"})
+    else:
+        found = [path.name] if path.exists() else []
+    if "config.json" in found:
+        raise ModelError(
+            f"{who}: folder {folder} holds a run already. Choose another folder, or go on with "
+            f"that run if it was interrupted: oocdm.resume or `oocdm resume {folder}`."
+        )
+    if found:
+        raise ModelError(
+            f"{who}: expected a new folder, got {folder}, which holds {found[0]}. Choose another."
+        )
+
+
+def checksum(data: Dataset) -> int:
+    """A number that other data hardly have.
+
+    >>> import oocdm
+    >>> one, other = (oocdm.collect(oocdm.make("block"), 60, seed=seed) for seed in (0, 1))
+    >>> checksum(one) == checksum(one), checksum(one) == checksum(other)
+    (True, False)
+    """
+    arrays = [data.starts, data.episode_of]
+    for c in data.schema.classes:
+        arrays.append(data.present[c])
+        for f in data.schema.fields(c):
+            arrays += [data.observed[c][f], data.values[c][f]]
+    found = 0
+    for array in arrays:
+        found = zlib.crc32(array.tobytes(), found)
+    return found
