@@ -421,6 +421,11 @@ def test_errors_of_comparison() -> None:
     ):
         small.compare(large)
     with fails(
+        "compare: expected a graph between classes, got VariableGraph. Compare graphs between "
+        "variables: graph.ground(counts).compare(other)."
+    ):
+        TRUE_GRAPH.compare(large)  # type: ignore[arg-type]
+    with fails(
         "Unknown variable `Total[1].t`. Did you mean `Total[0].t`? Known: Block[0].s1, "
         "Block[0].s2, Block[0].s3, Total[0].s1, Total[0].s2, Total[0].s3, Total[0].t."
     ):

@@ -164,6 +164,11 @@ class ClassGraph:
         The paper's graph accuracy is `graph.compare(true, counts).accuracy`. With `testable` (see
         `EdgeIndex.testable`) class edges that cannot occur are left out.
         """
+        if not isinstance(true, ClassGraph):
+            raise GraphError(
+                f"compare: expected a graph between classes, got {type(true).__name__}. Compare "
+                "graphs between variables: graph.ground(counts).compare(other)."
+            )
         if self.schema != true.schema:
             raise GraphError(
                 "Cannot compare graphs of different schemas: "
