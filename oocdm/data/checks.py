@@ -105,7 +105,9 @@ def _check_last_rows(data: Log) -> None:
             raise DataError(
                 f"Column `{name}`: the last step of an episode has no outcome, but episode "
                 f"{data.episode[row]}, step {data.step[row]} has {getattr(data, name)[row]}. A row "
-                "holds a state, its action and the outcome of that action: move the column up by "
+                "holds a state, its action and the outcome of that action. If this outcome stands "
+                "beside its action, whose next state is not logged, blank it in the last step of "
+                "every episode; if it stands in the row after its action, move the column up by "
                 "one step."
             )
 

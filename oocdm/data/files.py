@@ -29,6 +29,7 @@ from oocdm.data.table import (
     build_log,
     check_columns,
     codes_of,
+    whole_numbers,
 )
 from oocdm.errors import DataError, SchemaError
 from oocdm.schema import Boolean, Categorical, Field, Schema
@@ -199,7 +200,7 @@ def _read_table(path: Path) -> pa.Table:
 def _read_keys(table: pa.Table, what: str) -> Keys:
     episode, step = (_whole_numbers(table[name], name, what) for name in KEY_COLUMNS[:2])
     column = table["object"]
-    if pa.types.is_integer(column.type):
+    if _is_number(column.type):
         ids, code = np.unique(_whole_numbers(column, "object", what), return_inverse=True)
         return Keys(episode, step, code, ids)
     if not _is_text(column.type) or column.null_count:
@@ -232,15 +233,15 @@ def _factorize(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _whole_numbers(column: pa.ChunkedArray, name: str, what: str) -> np.ndarray:
-    if not pa.types.is_integer(column.type) or column.null_count:
+    if not _is_number(column.type):
         raise DataError(
-            f"{what}: column `{name}`: expected whole numbers without null, "
-            f"got {column.type} with {column.null_count} null."
+            f"{what}: column `{name}`: expected whole numbers without null, got {column.type}."
         )
-    try:
-        return np.asarray(column.cast(pa.int64()).to_numpy())
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{what}: column `{name}`: expected int64. {error}") from None
+    return whole_numbers(np.asarray(column.to_numpy()), f"{what}: column `{name}`")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _read_steps(path: Path) -> Steps:

@@ -23,6 +23,7 @@ from oocdm.data.table import (
     build_log,
     check_columns,
     codes_of,
+    whole_numbers,
 )
 from oocdm.errors import DataError, suggest
 from oocdm.schema import Categorical, Schema
@@ -34,6 +35,8 @@ _NAN_ADVICE = (
     "NaN is not a value. If it stands for a missing one, say so: use a nullable column, as in "
     'df["{name}"] = df["{name}"].convert_dtypes(), or None or pd.NA in a column of dtype object.'
 )
+
+_NUMBERS = ("integer", "floating", "mixed-integer-float")  # as pandas calls what may be whole
 
 
 def read_frames(
@@ -98,19 +101,21 @@ def _whole_numbers(frame: pd.DataFrame, name: str, what: str) -> np.ndarray:
     from pandas.api.types import infer_dtype
 
     column = frame[name]
-    kind = infer_dtype(column, skipna=False)
-    if kind not in ("integer", "empty") or column.isna().any():
-        # An empty frame has columns of any dtype; nothing in it can be wrong.
-        if len(column) == 0:
-            return np.zeros(0, dtype=np.int64)
+    # An empty frame has columns of any dtype; nothing in it can be wrong.
+    if len(column) == 0:
+        return np.zeros(0, dtype=np.int64)
+    kind = infer_dtype(column, skipna=True)
+    if kind not in _NUMBERS:
         raise DataError(
             f"{what}: column `{name}`: expected whole numbers without missing values, "
             f"got {kind} (dtype {column.dtype})."
         )
     values = column.to_numpy()
-    if values.dtype.kind == "u" and len(values) and values.max() > np.iinfo(np.int64).max:
-        raise DataError(f"{what}: column `{name}`: expected int64, got {values.max()}.")
-    return np.asarray(values.astype(np.int64))
+    if values.dtype == object and kind == "integer" and not column.isna().any():
+        values = np.array(values.tolist())  # not by way of floats, which hold fewer numbers
+    if values.dtype.kind not in "iuf":
+        values = column.to_numpy(np.float64, na_value=np.nan)
+    return whole_numbers(values, f"{what}: column `{name}`")
 
 
 def _read_objects(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, np.ndarray]:
@@ -123,7 +128,7 @@ def _read_objects(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, np.ndarra
     if kind == "string" and not column.isna().any():
         code, names = pd.factorize(column, sort=True)
         return code.astype(np.int64), np.array(names, dtype=object)
-    if kind not in ("integer", "empty") and len(column):
+    if kind not in _NUMBERS and len(column):
         raise DataError(
             f"{what}: column `object`: expected whole numbers or strings without missing values, "
             f"got {kind} (dtype {column.dtype})."
@@ -138,8 +143,18 @@ def _read_steps(steps: pd.DataFrame) -> Steps:
     columns = {name: _whole_numbers(steps, name, what) for name in STEP_COLUMNS[:2]}
     for name in steps.columns:
         if name not in columns:
-            columns[name] = steps[name].to_numpy()
+            columns[name] = _none_for_missing(steps[name])
     return Steps.of(columns, what)
+
+
+def _none_for_missing(column: pd.Series) -> np.ndarray:
+    """A column of any dtype; what is missing in it is None, or NaN in one of plain floats."""
+    if isinstance(column.dtype, np.dtype):
+        if column.dtype != object or not column.isna().any():
+            return column.to_numpy()
+    cells = column.to_numpy(dtype=object, copy=True)
+    cells[column.isna().to_numpy(dtype=bool)] = None
+    return cells
 
 
 def _read(frames: Mapping[str, pd.DataFrame], column: Column) -> tuple[np.ndarray, np.ndarray]:

@@ -57,7 +57,10 @@ class Steps:
 
     @staticmethod
     def of(columns: Mapping[str, np.ndarray], what: str) -> Steps:
-        """Sort and check the columns; an outcome that is not among them is 0 or False."""
+        """Sort and check the columns; an outcome that is not among them is 0 or False.
+
+        The last step of an episode may lack an outcome: NaN, or None in a column of dtype object.
+        """
         episode, step = columns["episode"], columns["step"]
         order = np.lexsort((step, episode))
         episode, step = episode[order], step[order]
@@ -67,19 +70,24 @@ class Steps:
             raise DataError(
                 f"{what}: expected each step once, got episode {episode[i]}, step {step[i]} twice."
             )
+        is_last = np.ones(len(episode), dtype=bool)
+        is_last[:-1] = episode[1:] != episode[:-1]
         outcomes = {}
         for name in STEP_COLUMNS[2:]:
             values = columns.get(name, np.zeros(len(episode), dtype=bool))[order]
             is_flag = name != "reward"
-            wrong = values.dtype.kind not in "biuf"
-            if wrong or np.isnan(values).any() or (is_flag and not np.isin(values, (0, 1)).all()):
+            missing, is_wrong, numbers = _read_outcome(values, is_flag)
+            bad = is_wrong | (missing & ~is_last)
+            if bad.any():
+                i = int(np.argmax(bad))
+                got = "a missing value" if missing[i] else repr(values[i : i + 1].tolist()[0])
                 raise DataError(
-                    f"{what}: column `{name}`: expected "
-                    f"{'true or false' if is_flag else 'a number'} in every row, without missing "
-                    f"values; got dtype {values.dtype}."
+                    f"{what}: column `{name}`: expected {'true or false' if is_flag else 'a number'}"
+                    f", got {got} at episode {episode[i]}, step {step[i]}. Only the last step of an "
+                    "episode has no outcome; fill in the others."
                 )
             with np.errstate(over="ignore"):  # too large for float32 is reported as infinite
-                outcomes[name] = values.astype(np.bool_ if is_flag else np.float32)
+                outcomes[name] = numbers.astype(np.bool_ if is_flag else np.float32)
         return Steps(episode, step, **outcomes)
 
     @staticmethod
@@ -93,6 +101,23 @@ class Steps:
         is_new = np.ones(len(episode), dtype=bool)
         is_new[1:] = (episode[1:] != episode[:-1]) | (step[1:] != step[:-1])
         return Steps.of({"episode": episode[is_new], "step": step[is_new]}, "steps")
+
+
+def _read_outcome(values: np.ndarray, is_flag: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which cells of an outcome's column are missing, which are wrong, and all as numbers."""
+    kind = values.dtype.kind
+    is_number = np.full(len(values), kind in "biuf")
+    missing = np.isnan(values) if kind == "f" else np.zeros(len(values), dtype=bool)
+    if kind == "O":  # such as the True, False and None of a nullable column
+        is_number[:] = [isinstance(v, bool | int | float | np.number | np.bool_) for v in values]
+        missing[:] = [v is None or (number and v != v) for v, number in zip(values, is_number)]
+    numbers = np.zeros(len(values))
+    known = is_number & ~missing
+    numbers[known] = values[known]
+    is_wrong = ~is_number & ~missing
+    if is_flag:
+        is_wrong |= ~np.isin(numbers, (0, 1))
+    return missing, is_wrong, numbers
 
 
 @dataclass(frozen=True)
@@ -284,6 +309,26 @@ def _first_strange(column: Column, known: np.ndarray, cells: np.ndarray) -> str:
         if not isinstance(value, int | float | np.number | np.bool_):
             return f", with {value!r} at {column.keys.place(int(cell))}"
     return ""
+
+
+def whole_numbers(numbers: np.ndarray, what: str) -> np.ndarray:
+    """Numbers of episodes, steps or objects as int64; whole floats, as merges make them, too.
+
+    >>> whole_numbers(np.array([0.0, 1.0]), "Frame `Block`: column `episode`")
+    array([0, 1])
+    """
+    bad = _not_whole(numbers)
+    if bad.any():
+        row = int(np.argmax(bad))
+        got, advice = str(numbers[row]), "Number them anew."
+        if numbers[row] != numbers[row]:
+            got = "a missing value"
+            advice = "A merge leaves some where it finds no partner: leave these rows out."
+        raise DataError(
+            f"{what}: expected whole numbers (int64) without missing values, got {got} in row "
+            f"{row}, counted from 0. {advice}"
+        )
+    return np.asarray(numbers.astype(np.int64))
 
 
 def codes_of(field: Categorical, values: Collection[object], where: str) -> np.ndarray:

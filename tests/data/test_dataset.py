@@ -287,7 +287,9 @@ def test_padding_holds_zero():
 def test_outcomes_stand_in_the_row_of_their_action():
     with fails(
         "Column `terminated`: the last step of an episode has no outcome, but episode 0, step 2 "
-        "has True. A row holds a state, its action and the outcome of that action"
+        "has True. A row holds a state, its action and the outcome of that action. If this outcome "
+        "stands beside its action, whose next state is not logged, blank it in the last step of "
+        "every episode; if it stands in the row after its action, move the column up by one step."
     ):
         make(terminated=np.array([0, 0, 1, 0, 0], bool))
 

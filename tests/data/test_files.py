@@ -346,27 +346,38 @@ def test_a_flipped_bit_is_noticed(make_world, tmp_path):
         (
             "Hill",
             {"step": pa.array([0, 1, 2, 4, None])},
-            "PATH: column `step`: expected whole numbers without null, got int64 with 1 null.",
+            "PATH: column `step`: expected whole numbers (int64) without missing values, got a "
+            "missing value in row 4",
         ),
         (
             "Hill",
-            {"object": pa.array([0.0] * 5)},
-            "PATH: column `object`: expected whole numbers or strings without null, got double",
+            {"step": pa.array(["0", "1", "2", "4", "5"])},
+            "PATH: column `step`: expected whole numbers without null, got string.",
+        ),
+        (
+            "Hill",
+            {"object": pa.array([0.5] * 5)},
+            "PATH: column `object`: expected whole numbers (int64) without missing values, got 0.5",
+        ),
+        (
+            "Hill",
+            {"object": pa.array([True] * 5)},
+            "PATH: column `object`: expected whole numbers or strings without null, got bool",
         ),
         (
             "Hill",
             {"object": pa.array([2**64 - 1] * 5, pa.uint64())},
-            "PATH: column `object`: expected int64. ",
+            "PATH: column `object`: expected whole numbers (int64) without missing values, got 1844",
         ),
         (
             "steps",
-            {"reward": pa.array([0, 0, 0, 0, np.nan])},
-            "PATH: column `reward`: expected a number in every row, without missing values",
+            {"reward": pa.array([0, np.nan, 0, 0, 0])},
+            "PATH: column `reward`: expected a number, got a missing value at episode 0, step 1.",
         ),
         (
             "steps",
             {"terminated": pa.array([True, None, False, False, False])},
-            "PATH: column `terminated`: expected true or false in every row, without missing",
+            "PATH: column `terminated`: expected true or false, got a missing value at episode 0",
         ),
         (
             "steps",
@@ -385,6 +396,19 @@ def test_wrong_content(folder, file, columns, message):
     change(path, **columns)
     with fails(message.replace("PATH", f"`{path}`")):
         load_dataset(folder)
+
+
+def test_whole_floats_and_missing_last_outcomes(data, folder):
+    change(folder / "Hill.parquet", episode=pa.array([0.0, 0, 0, 7, 7]), object=pa.array([0.0] * 5))
+    change(
+        folder / "steps.parquet",
+        reward=pa.array([1, 2, None, 3, None]),
+        terminated=pa.array([False, True, None, False, None]),
+    )
+    again = load_dataset(folder)
+    assert np.array_equal(again.present["Hill"], data.present["Hill"])
+    assert again.reward.tolist() == [1, 2, 0, 3, 0]
+    assert again.terminated.tolist() == [False, True, False, False, False]
 
 
 def test_all_null_columns(folder):

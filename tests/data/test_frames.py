@@ -94,10 +94,44 @@ def test_steps_errors(frames, schema):
         Dataset.from_frames(frames, schema, steps=steps)
     with fails("Frame steps: unknown column `rewards`. Did you mean `reward`?"):
         Dataset.from_frames(frames, schema, steps=steps.assign(rewards=0.0))
-    with fails("Frame steps: column `reward`: expected a number in every row, without missing"):
-        Dataset.from_frames(frames, schema, steps=steps.assign(step=[0, 1], reward=np.nan))
-    with fails("Frame steps: column `terminated`: expected true or false in every row"):
+    with fails(
+        "Frame steps: column `terminated`: expected true or false, got 2 at episode 0, step 0."
+    ):
         Dataset.from_frames(frames, schema, steps=steps.assign(step=[0, 1], terminated=2))
+    with fails("Frame steps: column `reward`: expected a number, got 'much' at episode 0, step 0."):
+        Dataset.from_frames(frames, schema, steps=steps.assign(step=[0, 1], reward="much"))
+
+
+@pytest.mark.parametrize(
+    ("reward", "terminated"),
+    [
+        ([1.0, 2, np.nan, 3, np.nan], [False, True, np.nan, False, np.nan]),
+        ([1.0, 2, None, 3, pd.NA], [False, True, None, False, pd.NA]),
+        (
+            pd.array([1, 2, None, 3, None], dtype="Int64"),
+            pd.array([False, True, None, False, None], dtype="boolean"),
+        ),
+        (
+            pd.array([1, 2, None, 3, None], dtype=pd.ArrowDtype(pa.float32())),
+            pd.array([False, True, None, False, None], dtype=pd.ArrowDtype(pa.bool_())),
+        ),
+    ],
+    ids=["NaN", "objects", "nullable", "arrow"],
+)
+def test_the_last_step_may_lack_its_outcome(frames, schema, reward, terminated):
+    steps = frames["Hill"][["episode", "step"]]
+    steps = steps.assign(reward=reward, terminated=terminated)
+    data = Dataset.from_frames(frames, schema, steps=steps.sample(frac=1, random_state=0))
+    assert data.reward.tolist() == [1, 2, 0, 3, 0]
+    assert data.terminated.tolist() == [False, True, False, False, False]
+    # One step further down, the gap is where an action was.
+    for name, expected in {"reward": "a number", "terminated": "true or false"}.items():
+        moved = steps.assign(**{name: steps[name].iloc[[0, 2, 1, 3, 4]].array})
+        with fails(
+            f"Frame steps: column `{name}`: expected {expected}, got a missing value at episode "
+            "0, step 1. Only the last step of an episode has no outcome; fill in the others."
+        ):
+            Dataset.from_frames(frames, schema, steps=moved)
 
 
 def test_episodes_table(frames, schema):
@@ -298,19 +332,39 @@ def test_wrong_keys(frames, schema):
     def with_hills(**columns):
         Dataset.from_frames({**frames, "Hill": hills.assign(**columns)}, schema)
 
+    whole = "expected whole numbers (int64) without missing values, got"
     with fails(
-        "Frame `Hill`: column `episode`: expected whole numbers without missing values, got "
-        "floating (dtype float64)."
+        f"Frame `Hill`: column `episode`: {whole} 3.5 in row 3, counted from 0. Number them anew."
     ):
-        with_hills(episode=hills.episode.astype(float))
-    with fails("Frame `Hill`: column `step`: expected whole numbers without missing values, got"):
+        with_hills(episode=hills.episode / 2)
+    with fails(
+        f"Frame `Hill`: column `step`: {whole} a missing value in row 2, counted from 0. A merge "
+        "leaves some where it finds no partner: leave these rows out."
+    ):
         with_hills(step=pd.array([0, 1, None, 4, 5], dtype="Int64"))
+    with fails(f"Frame `Hill`: column `step`: {whole} a missing value in row 2"):
+        with_hills(step=[0.0, 1, None, 4, 5])
+    with fails(f"Frame `Hill`: column `step`: {whole} inf in row 4"):
+        with_hills(step=[0.0, 1, 2, 4, np.inf])
+    with fails("Frame `Hill`: column `step`: expected whole numbers without missing values, got"):
+        with_hills(step=["0", "1", "2", "4", "5"])
     with fails("Frame `Hill`: column `object`: expected whole numbers or strings without missing"):
         with_hills(object=["a", "b", "c", "d", None])
     with fails("Frame `Hill`: column `object`: expected whole numbers or strings without missing"):
         with_hills(object=["a", "b", "c", "d", 5])
-    with fails("Frame `Hill`: column `object`: expected int64, got 18446744073709551615."):
+    with fails(f"Frame `Hill`: column `object`: {whole} 18446744073709551615 in row 0"):
         with_hills(object=np.full(5, 2**64 - 1, dtype=np.uint64))
+    with fails(f"Frame `Hill`: column `object`: {whole} 1.1805916207174113e+21 in row 0"):
+        with_hills(object=np.full(5, 2**70, dtype=object))
+
+
+def test_whole_floats_are_numbers_of_episodes_steps_and_objects(data, frames, schema):
+    floats = frames["Hill"].astype({"episode": float, "step": "Float64", "object": float})
+    again = Dataset.from_frames({**frames, "Hill": floats}, schema)
+    assert np.array_equal(again.present["Hill"], data.present["Hill"])
+    assert again.object_ids["Hill"].dtype == np.int64
+    large = frames["Hill"].assign(object=np.full(5, 2**60 + 1, dtype=object))
+    assert Dataset.from_frames({**frames, "Hill": large}, schema).object_ids["Hill"][0, 0] % 2 == 1
 
 
 def test_duplicate_object(frames, schema):
