@@ -16,6 +16,7 @@ from oocdm.data.clusters import clusters_of
 from oocdm.data.files import read_log, write_log
 from oocdm.data.frames import read_frames
 from oocdm.data.log import Log
+from oocdm.data.matching import warn_of_mismatch
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.world import Arrays
 from oocdm.errors import DataError
@@ -78,8 +79,13 @@ class Dataset(Log):
         pd.NA is a missing value. `steps` has the columns episode, step and, as far as known,
         reward, terminated, truncated; without it, every step that any frame mentions counts.
         `episodes` has the column episode and any others. See `oocdm.data.frames`.
+
+        A class that is absent from whole episodes or from every other step is warned of through
+        `logging`.
         """
-        return _checked(read_frames(frames, schema, steps, episodes))
+        data = _checked(read_frames(frames, schema, steps, episodes))
+        warn_of_mismatch(data)
+        return data
 
     def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write a folder that `load_dataset`, pandas and DuckDB can read; all of it or nothing."""

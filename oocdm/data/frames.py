@@ -149,9 +149,8 @@ def _read_steps(steps: pd.DataFrame) -> Steps:
 
 def _none_for_missing(column: pd.Series) -> np.ndarray:
     """A column of any dtype; what is missing in it is None, or NaN in one of plain floats."""
-    if isinstance(column.dtype, np.dtype):
-        if column.dtype != object or not column.isna().any():
-            return column.to_numpy()
+    if isinstance(column.dtype, np.dtype) and column.dtype != object:
+        return column.to_numpy()
     cells = column.to_numpy(dtype=object, copy=True)
     cells[column.isna().to_numpy(dtype=bool)] = None
     return cells

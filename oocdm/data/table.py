@@ -80,11 +80,12 @@ class Steps:
             bad = is_wrong | (missing & ~is_last)
             if bad.any():
                 i = int(np.argmax(bad))
+                expected = "true or false" if is_flag else "a number"
                 got = "a missing value" if missing[i] else repr(values[i : i + 1].tolist()[0])
                 raise DataError(
-                    f"{what}: column `{name}`: expected {'true or false' if is_flag else 'a number'}"
-                    f", got {got} at episode {episode[i]}, step {step[i]}. Only the last step of an "
-                    "episode has no outcome; fill in the others."
+                    f"{what}: column `{name}`: expected {expected}, got {got} at episode "
+                    f"{episode[i]}, step {step[i]}. Only the last step of an episode has no "
+                    "outcome; fill in the others."
                 )
             with np.errstate(over="ignore"):  # too large for float32 is reported as infinite
                 outcomes[name] = numbers.astype(np.bool_ if is_flag else np.float32)
@@ -110,7 +111,7 @@ def _read_outcome(values: np.ndarray, is_flag: bool) -> tuple[np.ndarray, np.nda
     missing = np.isnan(values) if kind == "f" else np.zeros(len(values), dtype=bool)
     if kind == "O":  # such as the True, False and None of a nullable column
         is_number[:] = [isinstance(v, bool | int | float | np.number | np.bool_) for v in values]
-        missing[:] = [v is None or (number and v != v) for v, number in zip(values, is_number)]
+        missing[:] = [v is None or (isinstance(v, float) and v != v) for v in values]
     numbers = np.zeros(len(values))
     known = is_number & ~missing
     numbers[known] = values[known]
