@@ -18,6 +18,7 @@ from oocdm.data.frames import read_frames
 from oocdm.data.log import Log
 from oocdm.data.matching import warn_of_mismatch
 from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.data.static import fill_static
 from oocdm.data.world import Arrays
 from oocdm.errors import DataError
 from oocdm.schema import Schema
@@ -31,7 +32,8 @@ class Dataset(Log):
     """The logged steps of many episodes; a transition is two steps that follow each other.
 
     Made by `Dataset.from_frames`, `oocdm.collect` or `load_dataset`; `Log` tells what its arrays
-    mean. They are checked when it is made and cannot be written afterwards.
+    mean. They are checked when it is made and cannot be written afterwards. A static value that
+    some steps of an episode lack is filled in from the others.
 
     >>> import pandas as pd
     >>> from oocdm.schema import ObjectClass, Real
@@ -51,6 +53,7 @@ class Dataset(Log):
         if not self.object_ids:
             object.__setattr__(self, "object_ids", self._slots_as_ids())
         check_log(self)
+        self._fill_static()
         for name in ("episode", "step", "reward", "terminated", "truncated"):
             object.__setattr__(self, name, _frozen(getattr(self, name)))
         for name in ("present", "episodes", "object_ids"):
@@ -58,6 +61,17 @@ class Dataset(Log):
             object.__setattr__(self, name, columns)
         for name in ("values", "observed"):
             object.__setattr__(self, name, _map(getattr(self, name), _frozen))
+
+    def _fill_static(self) -> None:
+        values = {c: dict(fields) for c, fields in self.values.items()}
+        observed = {c: dict(fields) for c, fields in self.observed.items()}
+        for c, cls in self.schema.classes.items():
+            for f in (name for name, field in cls.fields.items() if field.static):
+                filled = fill_static(self, c, f)
+                if filled is not None:
+                    values[c][f], observed[c][f] = filled
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "observed", observed)
 
     def _slots_as_ids(self) -> dict[str, np.ndarray]:
         num = len(np.unique(self.episode))
