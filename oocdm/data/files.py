@@ -36,6 +36,13 @@ from oocdm.schema import Boolean, Categorical, Field, Schema
 
 _NAN_ADVICE = "NaN is not a value; write null where a value is missing."
 
+# What every dataset folder has beside the tables of its classes; people forget to write them.
+_HOLDS = {
+    "steps.parquet": "one row a step, with the columns episode, step, reward, terminated and "
+    "truncated",
+    "episodes.parquet": "one row an episode, with the column episode and any others",
+}
+
 
 def write_log(log: Log, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
     """Write the steps of a dataset to a folder: all of it, or nothing if anything fails.
@@ -58,7 +65,7 @@ def write_log(log: Log, folder: str | os.PathLike[str], overwrite: bool = False)
             raise DataError(
                 f"`{path}` exists already. Choose another folder, or pass overwrite=True."
             )
-        if not (path / "schema.json").is_file():
+        if not (path / "schema.json").is_file() or _is_run(path):
             raise DataError(f"`{path}` is not a dataset folder, so it is not overwritten.")
     path.parent.mkdir(parents=True, exist_ok=True)
     # A rename within one folder is atomic, so readers see no dataset or a whole one.
@@ -169,6 +176,11 @@ def _read_schema(folder: Path) -> Schema:
             f"`{folder}`: expected a dataset folder, got {'a file' if folder.exists() else 'none'}."
             " Write one with `Dataset.save` or `oocdm collect`."
         )
+    if _is_run(folder):
+        raise DataError(
+            f"`{folder}`: expected a dataset folder, got a run, the result of `fit`. Load it with "
+            "`oocdm.load`, and give the folder of its data here."
+        )
     path = folder / "schema.json"
     try:
         return Schema.from_json(json.loads(path.read_text()))
@@ -181,9 +193,18 @@ def _read_schema(folder: Path) -> Schema:
         raise DataError(f"`{path}` cannot be read as a schema: {error}") from None
 
 
+def _is_run(folder: Path) -> bool:
+    """Whether this is the folder of a run, which has a schema as well."""
+    return (folder / "config.json").is_file() and not (folder / "steps.parquet").is_file()
+
+
 def _read_table(path: Path) -> pa.Table:
     if not path.is_file():
-        raise DataError(f"`{path}` is missing from the dataset folder. Write the dataset again.")
+        holds = f" It holds {_HOLDS[path.name]}." if path.name in _HOLDS else ""
+        raise DataError(
+            f"`{path}` is missing from the dataset folder.{holds} Write the dataset again; "
+            "`Dataset.save` writes all files."
+        )
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()

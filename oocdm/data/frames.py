@@ -66,6 +66,7 @@ def read_frames(
     about: dict[str, np.ndarray] = {}
     if episodes is not None:
         what = "Frame episodes"
+        _check_is_frame(episodes, what)
         check_columns(what, episodes.columns, ("episode",), episodes.columns)
         columns = {name: episodes[name].to_numpy() for name in episodes.columns}
         columns["episode"] = _whole_numbers(episodes, "episode", what)
@@ -74,13 +75,15 @@ def read_frames(
 
 
 def _check_frames(frames: Mapping[str, pd.DataFrame], schema: Schema) -> None:
-    import pandas as pd
-
+    if not isinstance(frames, Mapping):
+        raise DataError(
+            f"Frames: expected a mapping from each class to its frame, got {type(frames).__name__}."
+            f" Write {{{', '.join(f'{name!r}: ...' for name in schema.classes)}}}."
+        )
     for name, frame in frames.items():
         if name not in schema.classes:
             raise DataError(f"Frames: unknown class `{name}`. {suggest(str(name), schema.classes)}")
-        if not isinstance(frame, pd.DataFrame):
-            raise DataError(f"Frame `{name}`: expected a pandas DataFrame, got {type(frame)}.")
+        _check_is_frame(frame, f"Frame `{name}`")
         check_columns(f"Frame `{name}`", frame.columns, (*KEY_COLUMNS, *schema.fields(name)))
     for name in schema.classes:
         if name not in frames:
@@ -88,6 +91,13 @@ def _check_frames(frames: Mapping[str, pd.DataFrame], schema: Schema) -> None:
                 f"Frames: class `{name}` is missing. Expected one frame for each of: "
                 f"{', '.join(schema.classes)}; got: {', '.join(frames)}."
             )
+
+
+def _check_is_frame(frame: object, what: str) -> None:
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(f"{what}: expected a pandas DataFrame, got {type(frame).__name__}.")
 
 
 def _read_keys(frame: pd.DataFrame, what: str) -> Keys:
@@ -139,6 +149,7 @@ def _read_objects(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, np.ndarra
 
 def _read_steps(steps: pd.DataFrame) -> Steps:
     what = "Frame steps"
+    _check_is_frame(steps, what)
     check_columns(what, steps.columns, STEP_COLUMNS[:2], STEP_COLUMNS[2:])
     columns = {name: _whole_numbers(steps, name, what) for name in STEP_COLUMNS[:2]}
     for name in steps.columns:

@@ -261,6 +261,23 @@ def test_not_a_dataset_folder(folder, tmp_path):
         load_dataset(folder)
 
 
+def test_the_folder_of_a_run(data, folder, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.json").write_text("{}")
+    (run / "schema.json").write_text((folder / "schema.json").read_text())
+    with fails(
+        f"`{run}`: expected a dataset folder, got a run, the result of `fit`. Load it with "
+        "`oocdm.load`, and give the folder of its data here."
+    ):
+        load_dataset(run)
+    with fails(f"`{run}` is not a dataset folder, so it is not overwritten."):
+        data.save(run, overwrite=True)
+    assert (run / "config.json").is_file()
+    (folder / "config.json").write_text("{}")  # a dataset may have files of its owner
+    assert len(load_dataset(folder)) == 3
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"classes": 3}', '{"classes": {}}', "\xff"])
 def test_broken_schema(folder, text):
     (folder / "schema.json").write_bytes(text.encode("latin-1"))
@@ -280,7 +297,15 @@ def test_missing_cut_and_damaged_files(folder, name):
         assert info.value.__cause__ is None
         assert info.value.__suppress_context__
     path.unlink()
-    with fails(f"`{path}` is missing from the dataset folder. Write the dataset again."):
+    holds = {
+        "steps": "It holds one row a step, with the columns episode, step, reward, terminated and "
+        "truncated. ",
+        "episodes": "It holds one row an episode, with the column episode and any others. ",
+    }
+    with fails(
+        f"`{path}` is missing from the dataset folder. {holds.get(name, '')}Write the dataset "
+        "again; `Dataset.save` writes all files."
+    ):
         load_dataset(folder)
 
 

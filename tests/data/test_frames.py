@@ -322,8 +322,18 @@ def test_wrong_classes_and_columns(frames, schema):
         Dataset.from_frames({"Ant": ants, "Hill": hills.drop(columns="height")}, schema)
     with fails("Frame `Hill`: expected each column once, got `height` twice."):
         Dataset.from_frames({"Ant": ants, "Hill": pd.concat([hills, hills.height], axis=1)}, schema)
-    with fails("Frame `Hill`: expected a pandas DataFrame, got <class 'dict'>."):
+    with fails("Frame `Hill`: expected a pandas DataFrame, got dict."):
         Dataset.from_frames({"Ant": ants, "Hill": {}}, schema)
+    for wrong in ([ants, hills], ants):
+        with fails(
+            f"Frames: expected a mapping from each class to its frame, got {type(wrong).__name__}. "
+            "Write {'Ant': ..., 'Hill': ...}."
+        ):
+            Dataset.from_frames(wrong, schema)
+    with fails("Frame steps: expected a pandas DataFrame, got list."):
+        Dataset.from_frames(frames, schema, steps=[0, 1])
+    with fails("Frame episodes: expected a pandas DataFrame, got dict."):
+        Dataset.from_frames(frames, schema, episodes={"episode": [0, 7]})
 
 
 def test_wrong_keys(frames, schema):
