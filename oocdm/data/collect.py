@@ -94,6 +94,8 @@ def _run(
     is_active = np.ones(num_worlds, dtype=bool)
     for step in range(max_steps + 1):
         seen = world.observe(state, rng)
+        maker = "observe" if seen is not state else "step" if step else "reset"
+        _check_state(f"collect: {_name(world)}.{maker}", world.schema, seen, len(episode))
         recorder.add_states(episode, step, seen, is_active)
         if not is_active.all():
             episode = episode[is_active]
@@ -102,25 +104,82 @@ def _run(
             state, seen = state.select(is_active), seen.select(is_active)
         if policy is None:
             actions = world.random_actions(state, rng)
+            _check_actions(f"{_name(world)}.random_actions:", world.schema, actions, seen)
         else:
             actions = policy(seen, rng)
-            _check_actions(world.schema, actions, seen)
-        state, reward, terminated = world.step(state, actions, rng)
+            _check_actions("the policy's", world.schema, actions, seen)
+        found = world.step(state, actions, rng)
+        _check_step(f"collect: {_name(world)}.step", found, len(episode))
+        state, reward, terminated = found
         truncated = ~terminated & (step + 1 == max_steps)
         recorder.add_outcomes(actions, reward, terminated, truncated)
         is_active = ~(terminated | truncated)
         yield
 
 
-def _check_actions(schema: Schema, actions: Arrays, state: WorldState) -> None:
+# People write worlds themselves, so what their functions return is checked before it is used.
+
+
+def _check_step(where: str, found: object, num_worlds: int) -> None:
+    if not isinstance(found, tuple) or len(found) != 3:
+        got = f"{len(found)} values" if isinstance(found, tuple) else type(found).__name__
+        raise DataError(
+            f"{where}: expected a tuple of the next state, reward and terminated, got {got}. Where "
+            "episodes are cut is the world's max_episode_steps."
+        )
+    _, reward, terminated = found
+    if np.shape(reward) != (num_worlds,):
+        raise DataError(
+            f"{where}: reward: expected an array of shape ({num_worlds},), a number a world, got "
+            f"shape {np.shape(reward)}. Sum over the axes after the first."
+        )
+    kind = str(getattr(terminated, "dtype", type(terminated).__name__))
+    if np.shape(terminated) != (num_worlds,) or kind != "bool":
+        raise DataError(
+            f"{where}: terminated: expected an array of shape ({num_worlds},) and dtype bool, one "
+            f"a world, got shape {np.shape(terminated)} and dtype {kind}. If episodes never end, "
+            f"return np.zeros({num_worlds}, bool)."
+        )
+
+
+def _check_state(where: str, schema: Schema, state: object, num_worlds: int) -> None:
+    if not isinstance(state, WorldState):
+        raise DataError(f"{where}: expected a WorldState, got {type(state).__name__}.")
+    for c in schema.classes:
+        mask = state.present.get(c)
+        if mask is None or np.shape(mask)[:1] != (num_worlds,) or np.ndim(mask) != 2:
+            raise DataError(
+                f"{where}: present[{c!r}]: expected booleans of shape ({num_worlds}, objects), "
+                f"got {_shape(mask)}. It says which objects there are in each world."
+            )
+        for f, field in schema.fields(c).items():
+            values = state.values.get(c, {}).get(f)
+            expected = (*np.shape(mask), *field.shape)
+            if not field.action and (values is None or np.shape(values) != expected):
+                raise DataError(
+                    f"{where}: values[{c!r}][{f!r}]: expected an array of shape {expected} "
+                    f"(world, object, ...), got {_shape(values)}. A state has every field of the "
+                    "schema but the actions."
+                )
+
+
+def _shape(array: np.ndarray | None) -> str:
+    return "nothing" if array is None else f"shape {np.shape(array)}"
+
+
+def _name(world: AbstractWorld) -> str:
+    return type(world).__name__
+
+
+def _check_actions(where: str, schema: Schema, actions: Arrays, state: WorldState) -> None:
     for name, field_name in _action_fields(schema):
         expected = (*state.present[name].shape, *schema.field(name, field_name).shape)
         values = actions.get(name, {}).get(field_name)
         if values is None or np.shape(values) != expected:
-            got = "nothing" if values is None else f"shape {np.shape(values)}"
             raise DataError(
-                f"collect: the policy's actions for `{name}.{field_name}`: expected an array of "
-                f"shape {expected} (world, object, ...), got {got}."
+                f"collect: {where} actions for `{name}.{field_name}`: expected an array of shape "
+                f"{expected} (world, object, ...), got {_shape(values)}. Return "
+                "{class: {field: array}}."
             )
 
 
