@@ -131,7 +131,7 @@ def _check_step(where: str, found: object, num_worlds: int) -> None:
     if np.shape(reward) != (num_worlds,):
         raise DataError(
             f"{where}: reward: expected an array of shape ({num_worlds},), a number a world, got "
-            f"shape {np.shape(reward)}. Sum over the axes after the first."
+            f"shape {np.shape(reward)}. Sum over objects, as x.sum(axis=1), not over worlds."
         )
     kind = str(getattr(terminated, "dtype", type(terminated).__name__))
     if np.shape(terminated) != (num_worlds,) or kind != "bool":
@@ -147,15 +147,18 @@ def _check_state(where: str, schema: Schema, state: object, num_worlds: int) -> 
         raise DataError(f"{where}: expected a WorldState, got {type(state).__name__}.")
     for c in schema.classes:
         mask = state.present.get(c)
-        if mask is None or np.shape(mask)[:1] != (num_worlds,) or np.ndim(mask) != 2:
+        shape = () if mask is None else np.shape(mask)
+        if len(shape) != 2 or shape[0] != num_worlds:
             raise DataError(
                 f"{where}: present[{c!r}]: expected booleans of shape ({num_worlds}, objects), "
                 f"got {_shape(mask)}. It says which objects there are in each world."
             )
         for f, field in schema.fields(c).items():
+            if field.action:
+                continue
             values = state.values.get(c, {}).get(f)
-            expected = (*np.shape(mask), *field.shape)
-            if not field.action and (values is None or np.shape(values) != expected):
+            expected = shape + field.shape
+            if values is None or np.shape(values) != expected:
                 raise DataError(
                     f"{where}: values[{c!r}][{f!r}]: expected an array of shape {expected} "
                     f"(world, object, ...), got {_shape(values)}. A state has every field of the "

@@ -19,6 +19,7 @@ from oocdm.data.log import Log
 from oocdm.data.matching import warn_of_mismatch
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.static import fill_static
+from oocdm.data.values import say_objects
 from oocdm.data.world import Arrays
 from oocdm.errors import DataError
 from oocdm.schema import Schema
@@ -241,7 +242,7 @@ class Dataset(Log):
             )
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{c}: {_count(p.sum(axis=1))}" for c, p in self.present.items())
+        counts = ", ".join(f"{c}: {say_objects(p.sum(1))}" for c, p in self.present.items())
         episodes = f"{self.num_episodes:,} episode{'' if self.num_episodes == 1 else 's'}"
         transitions = f"{len(self):,} transition{'' if len(self) == 1 else 's'}"
         return f"Dataset({episodes}, {transitions}; {counts})"
@@ -261,12 +262,6 @@ Write one with `Dataset.save` or `oocdm collect`.
 
 def _checked(log: Log) -> Dataset:
     return Dataset(**{column.name: getattr(log, column.name) for column in fields(Log)})
-
-
-def _count(numbers: np.ndarray) -> str:
-    low, high = int(numbers.min()), int(numbers.max())
-    amount = str(high) if low == high else f"{low} to {high}"
-    return f"{amount} object{'' if high == 1 else 's'}"
 
 
 def _map(

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from reprlib import repr as shortened
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from oocdm.data.values import say_objects
 from oocdm.errors import DataError, OocdmError
 from oocdm.schema import Schema
 
 PerField = Mapping[str, Mapping[str, Tensor]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Snapshot:
     """The objects of a batch of worlds at one moment, padded to equal numbers a class.
 
@@ -29,6 +33,8 @@ class Snapshot:
     >>> class Ball(ObjectClass):
     ...     x = Real()
     >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(7, 3)}})
+    >>> world
+    Snapshot(batch of 7; Ball: 3 objects)
     >>> world["Ball", "x"].shape
     torch.Size([7, 3])
     """
@@ -40,19 +46,37 @@ class Snapshot:
 
     @staticmethod
     def of(
-        schema: Schema, values: PerField, present: Mapping[str, Tensor] | None = None
+        schema: Schema,
+        values: Mapping[str, Mapping[str, Any]],
+        present: Mapping[str, Any] | None = None,
     ) -> Snapshot:
         """A snapshot from its values, which are all known.
 
         All objects of classes of which `present` says nothing are there. It must tell how many
-        objects there are of a class that has no values, since all its fields are actions.
+        objects there are of a class that has no values, since all its fields are actions. Arrays
+        and lists become tensors of their own, in the dtypes of their fields.
+
+        >>> from oocdm.schema import Integer, ObjectClass
+        >>> class Ball(ObjectClass):
+        ...     hue = Integer(0, 9)
+        >>> Snapshot.of(Schema(Ball), {"Ball": {"hue": [[1, 2, 3]]}})["Ball", "hue"]
+        tensor([[1, 2, 3]])
         """
-        given = {name: values.get(name, {}) for name in schema.classes}
+        masks = {} if present is None else present
+        for name in (*values, *masks):
+            schema.fields(name)  # which says so if there is no such class
+        given = {
+            c: {
+                f: _to_tensor(f"values[{c!r}][{f!r}]", v, schema.field(c, f).dtype)
+                for f, v in values.get(c, {}).items()
+            }
+            for c in schema.classes
+        }
         chosen: dict[str, Tensor] = {}
         observed: dict[str, dict[str, Tensor]] = {}
         for name, fields in given.items():
-            if present is not None and name in present:
-                chosen[name] = present[name]
+            if name in masks:
+                chosen[name] = _to_tensor(f"present[{name!r}]", masks[name], np.bool_).bool()
             elif fields:
                 first = next(iter(fields.values()))
                 chosen[name] = torch.ones(first.shape[:2], dtype=torch.bool, device=first.device)
@@ -63,9 +87,40 @@ class Snapshot:
                     "shape (batch, object)."
                 )
             observed[name] = dict.fromkeys(fields, chosen[name])
-        return Snapshot(schema, given, chosen, observed)
+        made = Snapshot(schema, given, chosen, observed)
+        made._check_made()
+        return made
+
+    def _check_made(self) -> None:
+        """Raise a `DataError` if what was given to `of` has not the shapes it must have."""
+        first, batch = next((c, mask.shape[:1]) for c, mask in self.present.items())
+        for c, mask in self.present.items():
+            fields = self.schema.fields(c)
+            for f, value in self.values[c].items():
+                own = fields[f].shape
+                if value.ndim != 2 + len(own) or value.shape[2:] != own:
+                    raise DataError(
+                        f"Snapshot.of: values[{c!r}][{f!r}]: expected shape "
+                        f"({', '.join(['batch', 'object', *map(str, own)])}), got "
+                        f"{tuple(value.shape)}. A single world is a batch of 1, as x[None]."
+                    )
+            if mask.ndim != 2 or mask.shape[:1] != batch:
+                raise DataError(
+                    f"Snapshot.of: class `{c}`: expected shape (batch, object), with the same "
+                    f"batch in every class, got {tuple(mask.shape)}, and in `{first}` "
+                    f"{tuple(self.present[first].shape)}."
+                )
+            for f, value in self.values[c].items():
+                if value.shape[:2] != mask.shape:
+                    raise DataError(
+                        f"Snapshot.of: values[{c!r}][{f!r}]: expected shape "
+                        f"{(*mask.shape, *fields[f].shape)}, got {tuple(value.shape)}. `present`, "
+                        f"or else the first field of `{c}`, tells how many objects there are."
+                    )
 
     def __getitem__(self, key: tuple[str, str]) -> Tensor:
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise self._wrong_key(key)
         class_name, field_name = key
         self.schema.field(class_name, field_name)
         if field_name not in self.values[class_name]:
@@ -74,6 +129,20 @@ class Snapshot:
                 "the state after a step has no actions yet."
             )
         return self.values[class_name][field_name]
+
+    def _wrong_key(self, key: object) -> OocdmError:
+        """What to say to somebody who asks for a class alone, as of the dictionary `values`."""
+        c = key if isinstance(key, str) else next(iter(self.schema.classes))
+        fields = list(self.schema.fields(c))
+        return DataError(
+            f"snapshot[{key!r}]: expected a class and a field, got {key!r}. Write "
+            f"snapshot[{c!r}, {fields[0]!r}]; the fields of {c} are: {', '.join(fields)}."
+        )
+
+    def __repr__(self) -> str:
+        masks = {c: present.cpu().numpy() for c, present in self.present.items()}
+        counts = ", ".join(f"{c}: {say_objects(mask.sum(1))}" for c, mask in masks.items())
+        return f"Snapshot(batch of {self.batch_size}; {counts})"
 
     @property
     def batch_size(self) -> int:
@@ -214,6 +283,24 @@ class Snapshot:
                 )
                 observed[c][f] = observed[c][f] & ~mask
         return Snapshot(self.schema, values, self.present, observed)
+
+
+def _to_tensor(where: str, value: Any, dtype: type[np.generic]) -> Tensor:
+    """A tensor as it is; an array or lists of numbers as a new tensor of that dtype."""
+    if isinstance(value, Tensor):
+        return value
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):  # such as rows that are not equally long
+        array = np.zeros(0, dtype=object)
+    kinds = {np.float32: "numbers", np.int64: "whole numbers", np.bool_: "booleans"}
+    is_real = dtype is np.float32
+    if array.dtype.kind not in "biuf" or not (is_real or (array == np.floor(array)).all()):
+        raise DataError(
+            f"Snapshot.of: {where}: expected {kinds[dtype]} in rows of equal lengths, got "
+            f"{shortened(value)}. Give a tensor, an array or lists, (batch, object, ...)."
+        )
+    return torch.tensor(array.astype(dtype))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Values of fields and whole numbers, as a person gives them."""
+"""Values of fields and whole numbers, as a person gives and reads them."""
 
 from __future__ import annotations
 
@@ -77,6 +77,17 @@ def read_count(
             f"{where}: expected a whole number of at least {least}, got {value!r}. {advice}".strip()
         )
     return int(value)
+
+
+def say_objects(counts: np.ndarray) -> str:
+    """How many objects there are in each of several steps or worlds, in words.
+
+    >>> say_objects(np.array([2, 3, 2])), say_objects(np.array([1, 1]))
+    ('2 to 3 objects', '1 object')
+    """
+    low, high = int(counts.min(initial=counts.max(initial=0))), int(counts.max(initial=0))
+    amount = str(high) if low == high else f"{low} to {high}"
+    return f"{amount} object{'' if high == 1 else 's'}"
 
 
 def _number_of(where: str, field: Field, name: str, error: type[OocdmError]) -> int:

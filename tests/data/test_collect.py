@@ -149,7 +149,7 @@ STEP = "collect: ToyWorld.step: "
         (
             lambda state, reward, ended: (state, reward.sum(), ended),
             f"{STEP}reward: expected an array of shape (2,), a number a world, got shape (). Sum "
-            "over the axes after the first.",
+            "over objects, as x.sum(axis=1), not over worlds.",
         ),
         (
             lambda state, reward, ended: (state, reward[:, None], ended),

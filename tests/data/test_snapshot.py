@@ -6,10 +6,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from oocdm.data.snapshot import Snapshot
+from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.errors import DataError, ModelError, PlanError, SchemaError
 from oocdm.schema import Categorical, Integer, ObjectClass, Real, Schema
 
@@ -59,6 +60,129 @@ def test_errors() -> None:
         WORLD.hide({"Ball": {"x": torch.ones(3, dtype=torch.bool)}})
     with pytest.raises(SchemaError, match=r"^Unknown field `Ball\.y`"):
         WORLD.hide({"Ball": {"y": torch.ones(1, 3, dtype=torch.bool)}})
+
+
+# ---------------------------------------------------------------- what it is made from
+
+
+def test_arrays_and_lists_become_tensors_of_their_own() -> None:
+    x = np.ones((1, 3, 2))
+    there = np.array([[1, 1, 0]], dtype=np.int8)
+    state = Snapshot.of(
+        SCHEMA,
+        {"Ball": {"x": x, "hue": [[1, 2, 3.0]]}, "Wall": {"x": [[1, 2]]}},
+        {"Ball": there},
+    )
+    x[:], there[:] = 0, 0
+    assert state["Ball", "x"].dtype == torch.float32 and state["Ball", "x"].all()
+    assert state["Ball", "hue"].dtype == torch.int64
+    assert state["Ball", "hue"].tolist() == [[1, 2, 3]]
+    assert state["Wall", "x"].dtype == torch.float32
+    assert state.present["Ball"].tolist() == [[True, True, False]]
+    assert state.observed["Wall"]["x"].tolist() == [[True, True]]
+    state.check("plan", SCHEMA, "model", PlanError)
+    double = torch.ones(1, 2, dtype=torch.float64)
+    kept = Snapshot.of(Schema(Wall), {"Wall": {"x": double}})
+    assert kept["Wall", "x"] is double
+
+
+BALL = {"x": np.ones((1, 3, 2)), "hue": np.ones((1, 3))}
+WALL = {"x": np.ones((1, 2))}
+
+
+@pytest.mark.parametrize(
+    ("values", "present", "message"),
+    [
+        (
+            {"Ball": {**BALL, "x": np.ones((3, 2))}, "Wall": WALL},
+            {},
+            "values['Ball']['x']: expected shape (batch, object, 2), got (3, 2). A single world is "
+            "a batch of 1, as x[None].",
+        ),
+        (
+            {"Ball": BALL, "Wall": {"x": np.ones(2)}},
+            {},
+            "values['Wall']['x']: expected shape (batch, object), got (2,).",
+        ),
+        (
+            {"Ball": {**BALL, "hue": np.ones((1, 4))}, "Wall": WALL},
+            {},
+            "values['Ball']['hue']: expected shape (1, 3), got (1, 4). `present`, or else the "
+            "first field of `Ball`, tells how many objects there are.",
+        ),
+        (
+            {"Ball": BALL, "Wall": WALL},
+            {"Wall": [[True]]},
+            "values['Wall']['x']: expected shape (1, 1), got (1, 2).",
+        ),
+        (
+            {"Ball": BALL, "Wall": WALL},
+            {"Ball": True},
+            "class `Ball`: expected shape (batch, object), with the same batch in every class, got "
+            "(), and in `Ball` ().",
+        ),
+        (
+            {"Ball": BALL, "Wall": {"x": np.ones((5, 2))}},
+            {},
+            "class `Wall`: expected shape (batch, object), with the same batch in every class, got "
+            "(5, 2), and in `Ball` (1, 3).",
+        ),
+        (
+            {"Ball": BALL, "Wall": {"x": [[1, 2], [3]]}},
+            {},
+            "values['Wall']['x']: expected numbers in rows of equal lengths, got [[1, 2], [3]]. "
+            "Give a tensor, an array or lists, (batch, object, ...).",
+        ),
+        (
+            {"Ball": {**BALL, "hue": [[1, 2, 0.5]]}, "Wall": WALL},
+            {},
+            "values['Ball']['hue']: expected whole numbers in rows of equal lengths, got [[1, 2, ",
+        ),
+        (
+            {"Ball": BALL, "Wall": WALL},
+            {"Wall": "all"},
+            "present['Wall']: expected booleans in rows of equal lengths, got 'all'.",
+        ),
+    ],
+)
+def test_what_it_cannot_be_made_from(values: Any, present: Any, message: str) -> None:
+    with pytest.raises(DataError, match=f"^{re.escape(f'Snapshot.of: {message}')}"):
+        Snapshot.of(SCHEMA, values, present)
+
+
+def test_unknown_names_are_told() -> None:
+    with pytest.raises(SchemaError, match=r"^Unknown class `Balls`\. Did you mean `Ball`\?"):
+        Snapshot.of(SCHEMA, {"Ball": BALL, "Balls": BALL, "Wall": WALL})
+    with pytest.raises(SchemaError, match=r"^Unknown class `Walls`"):
+        Snapshot.of(SCHEMA, {"Ball": BALL, "Wall": WALL}, {"Walls": [[True]]})
+    with pytest.raises(SchemaError, match=r"^Unknown field `Wall\.y`"):
+        Snapshot.of(SCHEMA, {"Ball": BALL, "Wall": {**WALL, "y": torch.ones(1, 2)}})
+
+
+def test_a_class_alone_is_no_key() -> None:
+    key: Any = "Ball"
+    message = (
+        "snapshot['Ball']: expected a class and a field, got 'Ball'. Write snapshot['Ball', 'x']; "
+        "the fields of Ball are: x, hue."
+    )
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+        WORLD[key]
+    for key in (0, ("Ball",), ("Ball", "x", 0)):
+        with pytest.raises(DataError, match=r"Write snapshot\['Ball', 'x'\]"):
+            WORLD[key]
+    key = "Bal"
+    with pytest.raises(SchemaError, match=r"^Unknown class `Bal`\. Did you mean `Ball`\?"):
+        WORLD[key]
+
+
+def test_repr_is_short() -> None:
+    some = torch.tensor([[True, True, False], [True, False, False]])
+    assert repr(replace(WORLD, present={**WORLD.present, "Ball": some})) == (
+        "Snapshot(batch of 2; Ball: 1 to 2 objects, Wall: 0 objects)"
+    )
+    nobody = WORLD.map(lambda tensor: tensor[:0])
+    assert repr(nobody) == "Snapshot(batch of 0; Ball: 0 objects, Wall: 0 objects)"
+    assert "tensor" not in repr(Transitions(WORLD, WORLD))
 
 
 # ---------------------------------------------------------------- classes of nothing but actions
