@@ -21,7 +21,7 @@ from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.static import fill_static
 from oocdm.data.values import say_objects
 from oocdm.data.world import Arrays
-from oocdm.errors import DataError
+from oocdm.errors import DataError, suggest
 from oocdm.schema import Schema
 
 if TYPE_CHECKING:
@@ -121,6 +121,41 @@ class Dataset(Log):
         """The largest number of objects of each class that are present in any one step."""
         return {name: int(p.sum(axis=1).max()) for name, p in self.present.items()}
 
+    def object_number(self, episode: int, class_name: str, name: str | int) -> int:
+        """The place of a named object in the arrays of an episode: the i of `Car[i]`.
+
+        `object_ids` tells the reverse, the name at each place.
+
+        >>> import pandas as pd
+        >>> from oocdm.schema import ObjectClass, Real
+        >>> class Car(ObjectClass):
+        ...     v = Real()
+        >>> log = pd.DataFrame({"episode": 0, "step": [0, 0, 1, 1], "object": ["B", "A"] * 2,
+        ...                     "v": [1.0, 2.0, 3.0, 4.0]})
+        >>> data = Dataset.from_frames({"Car": log}, Schema(Car))
+        >>> data.object_number(0, "Car", "B")
+        1
+        """
+        self.schema.fields(class_name)  # which says so if there is no such class
+        rows = np.flatnonzero(self.episode == episode)
+        if len(rows) == 0:
+            raise DataError(self._unknown_episode("object_number", f"episode {episode!r}"))
+        places = np.flatnonzero(self.present[class_name][rows].any(axis=0))
+        index = int(np.searchsorted(self.episode_ids, episode))
+        names = dict(zip(self.object_ids[class_name][index, places].tolist(), places, strict=True))
+        if name not in names:
+            raise DataError(
+                f"object_number: episode {episode}, class `{class_name}`: unknown object {name!r}. "
+                f"{suggest(str(name), map(str, names))}"
+            )
+        return int(names[name])
+
+    def _unknown_episode(self, where: str, got: str) -> str:
+        return (
+            f"{where}: expected episodes of this dataset, which has {self.num_episodes} from "
+            f"{self.episode_ids[0]} to {self.episode_ids[-1]}; got {got}."
+        )
+
     def __len__(self) -> int:
         return len(self.starts)
 
@@ -173,11 +208,7 @@ class Dataset(Log):
         unknown = np.setdiff1d(chosen, self.episode_ids)
         if len(unknown) or not len(chosen):
             got = f"episode {unknown[0]}" if len(unknown) else "none"
-            raise DataError(
-                f"select_episodes: expected episodes of this dataset, which has "
-                f"{self.num_episodes} from {self.episode_ids[0]} to {self.episode_ids[-1]}; "
-                f"got {got}."
-            )
+            raise DataError(self._unknown_episode("select_episodes", got))
         return self._episodes(chosen)._without_empty_places()
 
     def _episodes(self, ids: np.ndarray) -> Dataset:

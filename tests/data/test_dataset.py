@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oocdm.data import Dataset, collect
-from oocdm.errors import DataError
+from oocdm.errors import DataError, SchemaError
 from oocdm.schema import ObjectClass, Real, Schema
 from tests.data.mistakes import fails
 
@@ -67,6 +67,26 @@ def test_sizes_and_repr():
 def test_ragged_counts_in_repr_and_max_counts(data):
     assert data.max_counts == {"Ant": 2, "Hill": 1}
     assert repr(data) == ("Dataset(2 episodes, 3 transitions; Ant: 1 to 2 objects, Hill: 1 object)")
+
+
+def test_the_number_of_a_named_object(data):
+    assert [data.object_number(0, "Ant", name) for name in "ab"] == [0, 1]
+    assert data.object_number(7, "Ant", "c") == 0
+    assert data.object_number(7, "Hill", 0) == 0
+    x = data.values["Ant"]["x"][data.episode == 0][0]
+    assert x[data.object_number(0, "Ant", "b")] == 1
+    with fails("object_number: episode 7, class `Ant`: unknown object 'a'. Known: c."):
+        data.object_number(7, "Ant", "a")
+    with fails("object_number: episode 7, class `Ant`: unknown object ''. Known: c."):
+        data.object_number(7, "Ant", "")  # what fills empty places is no name
+    with fails("object_number: episode 0, class `Ant`: unknown object 0. Known: a, b."):
+        data.object_number(0, "Ant", 0)
+    with fails(
+        "object_number: expected episodes of this dataset, which has 2 from 0 to 7; got episode 3."
+    ):
+        data.object_number(3, "Ant", "a")
+    with pytest.raises(SchemaError, match=r"^Unknown class `Ants`\. Did you mean `Ant`\?"):
+        data.object_number(0, "Ants", "a")
 
 
 def test_transitions_pair_neighbouring_rows():
