@@ -92,7 +92,8 @@ class Dataset(Log):
 
         Each frame has the columns episode, step, object and one a field; a cell that is None or
         pd.NA is a missing value. `steps` has the columns episode, step and, as far as known,
-        reward, terminated, truncated; without it, every step that any frame mentions counts.
+        reward, terminated, truncated, which the last step of an episode may lack; without it,
+        every step that any frame mentions counts.
         `episodes` has the column episode and any others. See `oocdm.data.frames`.
 
         A class that is absent from whole episodes or from every other step is warned of through
