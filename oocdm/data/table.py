@@ -6,6 +6,7 @@ a function that is given a `Column` and returns its known values.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from oocdm.data.log import Log
 from oocdm.errors import DataError, suggest
 from oocdm.schema import Categorical, Field, Schema
 
+logger = logging.getLogger(__name__)
+
+MOST_LOST = 0.02  # of a column's spread, that rounding may take without a word
 KEY_COLUMNS = ("episode", "step", "object")
 STEP_COLUMNS = ("episode", "step", "reward", "terminated", "truncated")
 
@@ -279,7 +283,22 @@ def _cast(column: Column, known: np.ndarray, cells: np.ndarray, nan_advice: str)
     if field.dtype is np.int64:
         _check(column, known, cells, _not_whole(cells), "a whole number (int64)", "")
     with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused
-        return cells.astype(field.dtype)
+        cast = cells.astype(field.dtype)
+    if field.dtype is np.float32 and cast.size:
+        _warn_of_rounding(column, cells, cast)
+    return cast
+
+
+def _warn_of_rounding(column: Column, cells: np.ndarray, cast: np.ndarray) -> None:
+    """Warn if much of what the values differ in is lost; `fit` warns of what is lost of changes."""
+    with np.errstate(invalid="ignore"):
+        lost, spread = np.abs(cells - cast).max(), np.ptp(cells)
+    if np.isfinite(lost) and spread > 0 and lost > MOST_LOST * spread:
+        logger.warning(
+            "Field `%s.%s`: values such as %.8g are kept to 7 digits, and up to %.2g is lost of a "
+            "spread of %.2g. Subtract a number near them from the column.",
+            *(column.class_name, column.field_name, cells.flat[0], lost, spread),
+        )
 
 
 def _check(

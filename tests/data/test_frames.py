@@ -408,3 +408,23 @@ def test_speed():
     data = Dataset.from_frames({"Dot": frame}, Schema(Dot))
     assert time.perf_counter() - start < 2
     assert len(data) == 19_800
+
+
+@pytest.mark.parametrize(
+    ("values", "is_said"),
+    [
+        ([0.1, 0.1, 0.1], False),  # always the same
+        ([1e3, 1e3 + 0.5, 1e3 + 1], False),
+        ([1.7e9, 1.7e9 + 0.5, 1.7e9 + 1], True),
+        ([16_777_216, 16_777_217, 16_777_218], True),
+    ],
+)
+def test_digits_that_are_lost_are_told(
+    values: list[float], is_said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Car(ObjectClass):
+        x = Real()
+
+    frame = pd.DataFrame({"episode": 0, "step": range(3), "object": 0, "x": values})
+    Dataset.from_frames({"Car": frame}, Schema(Car))
+    assert ("Field `Car.x`: values such as" in caplog.text) == is_said
