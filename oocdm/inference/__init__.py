@@ -3,8 +3,9 @@
 from oocdm.inference.assumptions import Finding, check_assumptions
 from oocdm.inference.counterfactual import Counterfactual, counterfactual
 from oocdm.inference.dynamics import Dynamics, reaching, with_actions
-from oocdm.inference.evaluate import Evaluation, FieldReport, Fitted, evaluate
+from oocdm.inference.evaluate import Evaluation, FieldReport, evaluate
 from oocdm.inference.explain import Explanation, Reason, explain
+from oocdm.inference.fitted import Fitted
 from oocdm.inference.rollout import Rollout, rollout
 
 __all__ = [

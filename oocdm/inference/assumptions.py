@@ -13,7 +13,7 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.errors import DataError
-from oocdm.inference.evaluate import Fitted
+from oocdm.inference.fitted import Fitted, checked_data, checked_result
 from oocdm.models.prediction import FieldDistribution, NormalField
 from oocdm.models.scales import as_numbers
 from oocdm.schema import Boolean, Categorical, Field
@@ -75,11 +75,14 @@ def check_assumptions(result: Fitted, data: Dataset, batch_size: int = 4096) -> 
     >>> from oocdm.data import collect
     >>> from oocdm.envs.block import BlockWorld
     >>> data = collect(BlockWorld(num_blocks=2), steps=40, seed=0)
-    >>> check_assumptions(SimpleNamespace(model=SimpleNamespace(schema=data.schema)), data)
+    >>> result = SimpleNamespace(model=SimpleNamespace(schema=data.schema), graph=None)
+    >>> check_assumptions(result, data)
     Traceback (most recent call last):
     ...
     oocdm.errors.DataError: check_assumptions: expected at least 8 episodes with transitions, ...
     """
+    checked_result("check_assumptions", result)
+    data = checked_data("check_assumptions", data)
     data.check_schema(result.model.schema, "the model")
     ids, episode = np.unique(data.episode_of, return_inverse=True)
     if len(ids) < MIN_EPISODES:

@@ -16,7 +16,7 @@ from oocdm.data.values import read_count, read_value
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Variable
 from oocdm.inference.dynamics import Dynamics
-from oocdm.inference.evaluate import Fitted
+from oocdm.inference.fitted import Fitted
 from oocdm.models.prediction import Predictions
 
 CLOSE = 1e-4  # relative differences below it are rounding

@@ -13,7 +13,7 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.data.values import read_count
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
-from oocdm.inference.evaluate import Fitted
+from oocdm.inference.fitted import Fitted
 from oocdm.inference.random_numbers import RandomNumbers
 from oocdm.inference.remembered import RememberedSteps
 from oocdm.models.allocator import keep_freed_memory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,21 +11,12 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.graph import ClassGraph, VariableGraph
+from oocdm.inference.fitted import Fitted, checked_data, checked_result
+from oocdm.inference.words import counted
 from oocdm.models.prediction import NormalField, Predictions
 from oocdm.models.scales import as_numbers
-from oocdm.models.world_model import AbstractWorldModel
 
 COVERAGE_SIGMAS = 1.6448536269514722  # a normal lies within so many sigmas with probability 0.9
-
-
-class Fitted(Protocol):
-    """Anything with a model and the graph it predicts with."""
-
-    @property
-    def model(self) -> AbstractWorldModel: ...
-
-    @property
-    def graph(self) -> ClassGraph | VariableGraph: ...
 
 
 @dataclass(frozen=True)
@@ -33,19 +24,45 @@ class FieldReport:
     """Quality of one field: mean log-likelihood in nats, error, and calibration.
 
     `rmse` and `coverage` (share of values inside the central 90 % interval) are given for
-    normals, `accuracy` for choices among values.
+    normals, `accuracy` for choices among values. Without any known value, `count` 0, there is
+    none of them.
+
+    >>> print(FieldReport(-1.25, None, 0.75, None, count=200))
+    log-likelihood   -1.250, accuracy 0.7500
+    >>> print(FieldReport(None, None, None, None, count=0))
+    no values
     """
 
-    log_likelihood: float
+    log_likelihood: float | None
     rmse: float | None
     accuracy: float | None
     coverage: float | None
     count: int
 
+    def __str__(self) -> str:
+        if self.log_likelihood is None:
+            return "no values"
+        parts = [f"log-likelihood {self.log_likelihood:8.3f}"]
+        if self.rmse is not None:
+            parts.append(f"rmse {self.rmse:.4g}")
+        if self.accuracy is not None:
+            parts.append(f"accuracy {self.accuracy:.4f}")
+        if self.coverage is not None:
+            parts.append(f"90 % interval covers {100 * self.coverage:.1f} %")
+        return ", ".join(parts)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Quality of a model on a dataset; `aill` is the paper's average instance log-likelihood."""
+    """Quality of a model on a dataset; `aill` is the paper's average instance log-likelihood.
+
+    >>> report = Evaluation(-1.25, {"Lamp.on": FieldReport(-1.25, None, 0.75, None, 200)}, 200)
+    >>> report
+    Evaluation(AILL -1.250 on 200 transitions; 1 field)
+    >>> print(report)
+    AILL -1.250 on 200 transitions
+      Lamp.on              log-likelihood   -1.250, accuracy 0.7500
+    """
 
     aill: float
     fields: dict[str, FieldReport]
@@ -60,12 +77,14 @@ class Evaluation:
         }
 
     def __str__(self) -> str:
-        rows = [f"AILL {self.aill:.3f} on {self.transitions:,} transitions"]
-        for name, r in self.fields.items():
-            error = f"rmse {r.rmse:.4g}" if r.rmse is not None else f"accuracy {r.accuracy:.4f}"
-            cover = "" if r.coverage is None else f", 90 % interval covers {100 * r.coverage:.1f} %"
-            rows.append(f"  {name:<20} log-likelihood {r.log_likelihood:8.3f}, {error}{cover}")
-        return "\n".join(rows)
+        rows = [f"  {name:<20} {report}" for name, report in self.fields.items()]
+        return "\n".join([self._headline(), *rows])
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self._headline()}; {counted(len(self.fields), 'field')})"
+
+    def _headline(self) -> str:
+        return f"AILL {self.aill:.3f} on {counted(self.transitions, 'transition')}"
 
 
 @torch.no_grad()
@@ -78,8 +97,11 @@ def evaluate(
     """Evaluate a fitted model on a dataset, in raw units, under its own graph or another.
 
     For each field, log-likelihoods are summed over all known values of objects present before
-    and after a step and divided by their number; AILL is the sum over all fields.
+    and after a step and divided by their number; AILL is the sum over all fields. A field without
+    any such value has no figures, and AILL leaves it out.
     """
+    checked_result("evaluate", result)
+    data = checked_data("evaluate", data)
     model, schema = result.model, result.model.schema
     data.check_schema(schema, "the model")
     sums: dict[tuple[str, str], np.ndarray] = {
@@ -98,7 +120,8 @@ def evaluate(
             value = targets.values[c][..., i, : schema.field(c, v).size]
             total += _tally(predictions, c, v, scores[c][..., i], value, known)
     fields = {f"{c}.{v}": _report(schema.field(c, v).likelihood, t) for (c, v), t in sums.items()}
-    aill = sum(report.log_likelihood for report in fields.values())
+    known = (report.log_likelihood for report in fields.values())
+    aill = sum((score for score in known if score is not None), 0.0)
     return Evaluation(aill, fields, len(data))
 
 
@@ -125,12 +148,13 @@ def _tally(
 
 def _report(likelihood: str, total: np.ndarray) -> FieldReport:
     log_likelihood, squared, hits, covered, count = total
-    n = max(count, 1.0)
+    if count == 0:
+        return FieldReport(None, None, None, None, count=0)
     is_normal = likelihood == "normal"
     return FieldReport(
-        log_likelihood=log_likelihood / n,
-        rmse=float(np.sqrt(squared / n)) if is_normal else None,
-        accuracy=None if is_normal else hits / n,
-        coverage=covered / n if is_normal else None,
+        log_likelihood=log_likelihood / count,
+        rmse=float(np.sqrt(squared / count)) if is_normal else None,
+        accuracy=None if is_normal else hits / count,
+        coverage=covered / count if is_normal else None,
         count=int(count),
     )

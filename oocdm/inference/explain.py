@@ -13,7 +13,7 @@ from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import DataError, GraphError
 from oocdm.graph import ClassGraph, Variable
-from oocdm.inference.evaluate import Fitted
+from oocdm.inference.fitted import Fitted
 from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Categorical, Field

@@ -13,7 +13,7 @@ from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.data.values import is_allowed, not_allowed, read_count
 from oocdm.errors import ModelError, suggest
 from oocdm.inference.dynamics import Dynamics, with_actions
-from oocdm.inference.evaluate import Fitted
+from oocdm.inference.fitted import Fitted
 from oocdm.schema import Field, Schema
 
 _STEPS = "So many are drawn."

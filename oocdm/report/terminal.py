@@ -169,7 +169,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     rows = [
         (
             name,
-            f"{field.log_likelihood:.3f}",
+            _number(field.log_likelihood, ".3f"),
             _number(field.rmse, ".4g"),
             _number(field.accuracy, ".4f"),
             _number(field.coverage, ".3f"),

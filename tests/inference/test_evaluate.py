@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oocdm.data import Dataset
-from oocdm.errors import DataError, GraphError
+from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.inference import Evaluation, FieldReport, evaluate
 from oocdm.models.network import AbstractClassModel
@@ -200,10 +201,30 @@ def test_a_field_that_is_never_known_counts_nothing() -> None:
         observed={**data.observed, "Nest": {"food": nothing}},
     )
     report = evaluate(fit_of(data), blind)
-    assert report.fields["Nest.food"].count == 0
-    assert report.fields["Nest.food"].log_likelihood == 0.0
-    others = sum(r.log_likelihood for name, r in report.fields.items() if name != "Nest.food")
-    assert report.aill == pytest.approx(others)
+    assert report.fields["Nest.food"] == FieldReport(None, None, None, None, 0)
+    others = [r.log_likelihood for name, r in report.fields.items() if name != "Nest.food"]
+    assert None not in others and report.aill == sum(others)
+    assert "  Nest.food            no values" in str(report).splitlines()
+    assert json.loads(json.dumps(report.to_json(), allow_nan=False))["fields"]["Nest.food"] == {
+        **dict.fromkeys(("log_likelihood", "rmse", "accuracy", "coverage")),
+        "count": 0,
+    }
+
+
+def test_what_is_not_to_be_evaluated_is_refused() -> None:
+    data = ragged()
+    with pytest.raises(
+        ModelError,
+        match=r"^evaluate: `result`: expected a fitted result, got str 'runs/x'\. "
+        r"Load it: oocdm\.load\('runs/x'\)\.$",
+    ):
+        evaluate("runs/x", data)  # type: ignore[arg-type]
+    with pytest.raises(
+        DataError,
+        match=r"^evaluate: `data`: expected an oocdm\.Dataset, got PosixPath 'data/fix'\. "
+        r"Load it: oocdm\.load_dataset\('data/fix'\)\.$",
+    ):
+        evaluate(fit_of(data), Path("data/fix"))  # type: ignore[arg-type]
 
 
 def test_single_precision_is_near() -> None:
@@ -226,6 +247,7 @@ def test_evaluation_as_text_and_json() -> None:
     back = json.loads(json.dumps(report.to_json(), allow_nan=False))
     assert back["aill"] == report.aill and back["transitions"] == report.transitions
     assert back["fields"]["Ant.x"] == vars(report.fields["Ant.x"])
+    assert repr(report) == f"Evaluation(AILL {report.aill:.3f} on 22 transitions; 9 fields)"
     lines = str(report).splitlines()
     assert lines[0] == f"AILL {report.aill:.3f} on 22 transitions"
     assert len(lines) == 1 + len(report.fields)
