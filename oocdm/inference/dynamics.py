@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,12 +15,12 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.data.values import read_count
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
-from oocdm.inference.fitted import Fitted
+from oocdm.inference.fitted import Fitted, checked_result, checked_state
 from oocdm.inference.random_numbers import RandomNumbers
 from oocdm.inference.remembered import RememberedSteps
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.prediction import FieldPredictions, Predictions
-from oocdm.schema import Schema
+from oocdm.schema import Field, Schema
 
 _HORIZON = "It is how many steps are simulated."
 
@@ -50,6 +52,7 @@ class Dynamics:
         self, result: Fitted, reads: Iterable[str] | None = None, horizon: int | None = None
     ) -> None:
         keep_freed_memory()
+        checked_result("Dynamics", result)
         if horizon is not None:
             horizon = read_count("Dynamics: `horizon`", horizon, ModelError, _HORIZON)
         model, graph = result.model, result.graph
@@ -100,7 +103,7 @@ class Dynamics:
         Each field has random numbers of its own, so that leaving fields out changes nothing
         that is read. The next state is on the device of the state that is given.
         """
-        if before.schema is not self._last_schema:
+        if checked_state("Dynamics.step", before, ModelError).schema is not self._last_schema:
             self._check(before, with_actions=False)
             self._last_schema = before.schema
         try:
@@ -183,34 +186,59 @@ def reaching(graph: ClassGraph, reads: Iterable[str], horizon: int | None = None
     return found
 
 
-def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]]) -> Snapshot:
+def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Any]]) -> Snapshot:
     """A state together with the actions taken in it, which must be complete.
 
-    What is said for absent objects becomes 0.
+    They are tensors, arrays or lists. What is said for absent objects becomes 0.
 
     >>> from oocdm.schema import ObjectClass, Real
     >>> class Ball(ObjectClass):
     ...     x = Real()
     ...     push = Real(action=True)
     >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(1, 2)}})
-    >>> with_actions(world, {"Ball": {"push": torch.ones(1, 2)}})["Ball", "push"]
+    >>> with_actions(world, {"Ball": {"push": [[1, 1]]}})["Ball", "push"]
     tensor([[1., 1.]])
     """
+    checked_state("with_actions", state, ModelError)
     checked: dict[str, dict[str, Tensor]] = {}
     for c, present in state.present.items():
         for f, field in state.schema.fields(c).items():
             if not field.action:
                 continue
-            value = actions.get(c, {}).get(f)
-            expected = (*present.shape, *field.shape)
+            where, expected = f"Action `{c}.{f}`", (*present.shape, *field.shape)
+            value = action_tensor(where, field, actions.get(c, {}).get(f), present.device)
             if value is None or tuple(value.shape) != expected:
                 got = "none" if value is None else f"shape {tuple(value.shape)}"
                 raise ModelError(
-                    f"Action `{c}.{f}`: expected values of shape {expected} "
-                    f"(world, object, ...), got {got}."
+                    f"{where}: expected values of shape {expected} (world, object, ...), got {got}."
                 )
             checked.setdefault(c, {})[f] = _blank(value, ~present)
     return state.joined(checked)
+
+
+def action_tensor(
+    where: str, field: Field, given: Any, device: torch.device | str = "cpu"
+) -> Tensor | None:
+    """Actions of a field as a tensor; arrays and lists become one, tensors and None stay.
+
+    >>> from oocdm.schema import Real
+    >>> action_tensor("Action `Ball.push`", Real(action=True), [[1, 1]])
+    tensor([[1., 1.]])
+    """
+    if given is None or isinstance(given, Tensor):
+        return given
+    try:
+        numbers = np.array(given, dtype=np.float64)  # a copy, which is the tensor's own
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"{where}: expected a tensor, an array or lists of equal lengths, all of numbers, got "
+            f"{type(given).__name__}. Give categories by their numbers."
+        ) from None
+    # Whole numbers stay as they are given, so that 3.7 can be refused.
+    is_real = field.dtype is np.float32
+    is_whole = bool((numbers == np.round(numbers)).all())
+    dtype = torch.float32 if is_real else torch.int64 if is_whole else torch.float64
+    return torch.from_numpy(numbers).to(device=device, dtype=dtype)
 
 
 def _field_is_target(schema: Schema, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,16 +13,21 @@ from torch import Tensor
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.data.values import is_allowed, not_allowed, read_count
 from oocdm.errors import ModelError, suggest
-from oocdm.inference.dynamics import Dynamics, with_actions
-from oocdm.inference.fitted import Fitted
+from oocdm.inference.dynamics import Dynamics, action_tensor, with_actions
+from oocdm.inference.fitted import Fitted, checked_result, checked_state
+from oocdm.inference.words import counted
 from oocdm.schema import Field, Schema
 
 _STEPS = "So many are drawn."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rollout:
-    """Futures drawn from a model: `states` after each step, futures of a world side by side."""
+    """Futures drawn from a model: `states` after each step, futures of a world side by side.
+
+    >>> Rollout((), num_worlds=1, samples=20)
+    Rollout(0 steps, 1 world, 20 samples)
+    """
 
     states: tuple[Snapshot, ...]
     num_worlds: int
@@ -29,6 +35,10 @@ class Rollout:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    def __repr__(self) -> str:
+        steps, worlds = counted(len(self), "step"), counted(self.num_worlds, "world")
+        return f"Rollout({steps}, {worlds}, {counted(self.samples, 'sample')})"
 
     def values(self, class_name: str, field_name: str) -> Tensor:
         """Drawn values of a field: (step, world, sample, object, ...)."""
@@ -53,15 +63,15 @@ class Rollout:
 def rollout(
     result: Fitted,
     state: Snapshot,
-    actions: Mapping[str, Mapping[str, Tensor]] | None = None,
+    actions: Mapping[str, Mapping[str, Any]] | None = None,
     samples: int = 100,
     seed: int = 0,
     steps: int | None = None,
 ) -> Rollout:
     """Draw futures of each world of a batch under given actions.
 
-    `actions[class][field]` is (step, world, object, ...); its length is that of the rollout.
-    Where nothing can be chosen, `steps` says how long it is.
+    `actions[class][field]` is (step, world, object, ...), a tensor, an array or lists; its length
+    is that of the rollout. Where nothing can be chosen, `steps` says how long it is.
 
     >>> import oocdm
     >>> env = oocdm.make("block", num_blocks=2)
@@ -75,10 +85,11 @@ def rollout(
     torch.Size([8, 1, 1])
     """
     samples = read_count("rollout: `samples`", samples, ModelError, "So many futures are drawn.")
-    dynamics = Dynamics(result)
+    dynamics = Dynamics(checked_result("rollout", result))
     device = dynamics.device
+    checked_state("rollout", state, ModelError)
     state.check("rollout", dynamics.schema, "model", ModelError)
-    num_steps, read = _read_actions(state, actions or {}, steps)
+    num_steps, read = _read_actions(state, {} if actions is None else actions, steps)
     generator = torch.Generator().manual_seed(seed)
     now = state.to(device).map(lambda tensor: tensor.repeat_interleave(samples, 0))
     states = []
@@ -97,14 +108,17 @@ def rollout(
 
 
 def _read_actions(
-    state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]], steps: int | None
+    state: Snapshot, actions: Mapping[str, Mapping[str, Any]], steps: int | None
 ) -> tuple[int, dict[str, dict[str, Tensor]]]:
     """The number of steps, and actions for all of them that the schema allows."""
     schema = state.schema
     _check_names(schema, actions)
-    lengths = {
-        len(each) if each.ndim else 0 for fields in actions.values() for each in fields.values()
+    given = {
+        (c, f): action_tensor(f"Action `{c}.{f}`", schema.field(c, f), each)
+        for c, fields in actions.items()
+        for f, each in fields.items()
     }
+    lengths = {len(each) if each.ndim else 0 for each in given.values() if each is not None}
     if steps is not None:
         lengths.add(read_count("rollout: `steps`", steps, ModelError, _STEPS))
     if len(lengths) != 1:
@@ -118,14 +132,20 @@ def _read_actions(
     for c in schema.classes:
         for f, field in schema.fields(c).items():
             if field.action:
-                given = actions.get(c, {}).get(f)
-                where = f"Action `{c}.{f}`"
-                chosen = _read_action(where, field, given, num_steps, state.present[c])
+                where, each = f"Action `{c}.{f}`", given.get((c, f))
+                chosen = _read_action(where, field, each, num_steps, state.present[c])
                 read.setdefault(c, {})[f] = chosen
     return num_steps, read
 
 
-def _check_names(schema: Schema, actions: Mapping[str, Mapping[str, Tensor]]) -> None:
+def _check_names(schema: Schema, actions: Mapping[str, Mapping[str, Any]]) -> None:
+    is_nested = isinstance(actions, Mapping)
+    if not is_nested or not all(isinstance(fields, Mapping) for fields in actions.values()):
+        raise ModelError(
+            "rollout: `actions`: expected a dictionary of classes, each one of fields, got "
+            f"{type(actions).__name__ if not is_nested else 'classes without fields'}. Give them "
+            'as {"Ball": {"push": values}}.'
+        )
     for c, fields in actions.items():
         known = [f for f, field in schema.fields(c).items() if field.action]
         for f in fields:

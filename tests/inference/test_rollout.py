@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -75,6 +76,33 @@ def test_whole_numbers_may_be_given_as_any_numbers() -> None:
     assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
 
 
+@pytest.mark.parametrize("turned", [np.asarray, lambda t: t.double().numpy(), torch.Tensor.tolist])
+def test_actions_may_be_arrays_or_lists(turned: Any) -> None:
+    state = knobs.DATA.transitions(slice(0, 2)).before
+    turn = torch.tensor([[[0, 1], [2, 0]], [[1, 1], [0, 2]]])
+    expected, found = (
+        rollout(knobs.RESULT, state, {"Knob": {"turn": each}}, samples=2).values("Lamp", "x")
+        for each in (turn, turned(turn))
+    )
+    assert torch.equal(found, expected)
+    expected, found = (
+        rollout(RESULT, STATE, {"Ant": {"push": each}}, samples=2).values("Ant", "x")
+        for each in (PUSH, turned(PUSH))
+    )
+    assert torch.equal(found, expected)
+
+
+def test_arrays_of_the_caller_are_not_shared() -> None:
+    push = PUSH.numpy().copy()
+    before = with_actions(STATE, {"Ant": {"push": push[0]}})
+    push[:] = 99.0
+    assert torch.equal(before["Ant", "push"], PUSH[0])
+
+
+def test_rollouts_print_in_a_line() -> None:
+    assert repr(rollout(RESULT, STATE, ACTIONS, samples=2)) == "Rollout(4 steps, 3 worlds, 2 samples)"
+
+
 def test_what_is_said_of_absent_objects_does_not_matter() -> None:
     state = knobs.DATA.transitions(slice(0, 1)).before
     present = {**state.present, "Knob": torch.tensor([[True, False]])}
@@ -130,6 +158,36 @@ LENGTHS = (
             "field allows.",
         ),
         (
+            {"actions": PUSH},
+            "rollout: `actions`: expected a dictionary of classes, each one of fields, got Tensor. "
+            'Give them as {"Ball": {"push": values}}.',
+        ),
+        (
+            {"actions": {"Ant": PUSH}},
+            "rollout: `actions`: expected a dictionary of classes, each one of fields, got classes "
+            'without fields. Give them as {"Ball": {"push": values}}.',
+        ),
+        (
+            {"actions": {"Ant": {"push": [[1.0], [1.0, 2.0]]}}},
+            "Action `Ant.push`: expected a tensor, an array or lists of equal lengths, all of "
+            "numbers, got list. Give categories by their numbers.",
+        ),
+        (
+            {"result": "runs/x"},
+            "rollout: `result`: expected a fitted result, got str 'runs/x'. Load it: "
+            "oocdm.load('runs/x').",
+        ),
+        (
+            {"result": RESULT.model},
+            "rollout: `result`: expected a fitted result, got FastModel. Give what oocdm.fit or "
+            "oocdm.load returned: it has a model and its graph.",
+        ),
+        (
+            {"state": DATA},
+            "rollout: `state`: expected an oocdm.Snapshot, got Dataset. Take states from it, such "
+            "as data.transitions(slice(0, 1)).before.",
+        ),
+        (
             {"state": knobs.DATA.transitions().before},
             "rollout: expected a state of the model's schema, got another one: classes "
             "['Ant', 'Rock', 'Nest'] against ['Knob', 'Lamp'] (model against state). Give a state "
@@ -142,10 +200,12 @@ def test_mistakes(options: Any, message: str) -> None:
         rollout(**{"result": RESULT, "state": STATE, "actions": ACTIONS, **options})
 
 
-@pytest.mark.parametrize("wrong", [99, 3.7, -1])
-def test_actions_that_the_schema_does_not_allow(wrong: float) -> None:
+@pytest.mark.parametrize("wrong", [99, 3.7, -1, torch.nan])
+@pytest.mark.parametrize("turned", [torch.clone, np.asarray, torch.Tensor.tolist])
+def test_actions_that_the_schema_does_not_allow(wrong: float, turned: Any) -> None:
     turn = torch.ones(4, 2, 2)
     turn[3, 1, 0] = wrong
+    turn = turned(turn)
     with pytest.raises(
         ModelError, match=r"^Action `Knob\.turn`: expected a whole number from 0 to 2"
     ):
