@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,23 @@ from oocdm.data.values import read_count, read_value
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Variable
 from oocdm.inference.dynamics import Dynamics
-from oocdm.inference.fitted import Fitted
+from oocdm.inference.fitted import Fitted, checked_data, checked_result
+from oocdm.inference.names import place_hint, read_variable
+from oocdm.inference.words import both_in_words, counted
 from oocdm.models.prediction import Predictions
+from oocdm.models.world_model import AbstractWorldModel
+from oocdm.schema import Field, Real
 
-CLOSE = 1e-4  # relative differences below it are rounding
+CLOSE = 1e-3  # of a field's spread: differences below it are no change
+ROUNDING = 1e-5  # relative differences below it are rounding, whatever the spread
+PLAIN = Real()
 
 
 @dataclass(frozen=True)
 class Change:
     """One variable that would have come out differently; prints as a phrase.
+
+    `field` says how values are written: names of categories, True and False, numbers.
 
     >>> print(Change(4, Variable("Mouse", 0, "hunger"), 40.0, 55.0))
     step 4: Mouse[0].hunger would have been 55, not 40
@@ -34,22 +42,35 @@ class Change:
     variable: Variable
     actual: Any
     imagined: Any
+    field: Field = PLAIN
 
     def __str__(self) -> str:
-        imagined, actual = _words(self.imagined), _words(self.actual)
+        imagined, actual = both_in_words(self.field, self.imagined, self.actual)
         return f"step {self.step}: {self.variable} would have been {imagined}, not {actual}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Counterfactual:
     """An episode as it was and as it would have been, from one step on.
 
     `actual` and `imagined` hold the states after each step, `steps` the numbers of these steps.
+    Numbers count as changed if they differ by a thousandth of the spread of their field, which
+    `spreads` tells by class and field; 1 where it does not.
+
+    >>> from oocdm.schema import ObjectClass, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> one, other = (
+    ...     Snapshot.of(Schema(Ball), {"Ball": {"x": torch.tensor([[x]])}}) for x in (1.0, 2.0)
+    ... )
+    >>> Counterfactual((4,), (one,), (other,))
+    Counterfactual(1 step, 1 change)
     """
 
     steps: tuple[int, ...]
     actual: tuple[Snapshot, ...]
     imagined: tuple[Snapshot, ...]
+    spreads: Mapping[tuple[str, str], Tensor] = field(default_factory=dict)
 
     def changes(self) -> list[Change]:
         """All variables that differ, in the order of time."""
@@ -59,14 +80,26 @@ class Counterfactual:
         actual, imagined = self.actual[i], self.imagined[i]
         for c, fields in imagined.values.items():
             for f, value in fields.items():
-                real, known = actual.values[c][f][0], actual.observed[c][f][0]
-                scale = 1 + real.double().abs()
-                differs = (value[0] - real).double().abs() > CLOSE * scale
-                for j in range(len(known)):
-                    if known[j] and differs[j].any():
-                        yield Change(
-                            self.steps[i], Variable(c, j, f), real[j].tolist(), value[0, j].tolist()
-                        )
+                real, would = actual.values[c][f][0].cpu(), value[0].cpu()
+                kind = imagined.schema.field(c, f)
+                differs = self._differs(c, f, kind, real, would) & actual.observed[c][f][0].cpu()
+                for j in differs.nonzero()[:, 0].tolist():
+                    yield Change(
+                        *(self.steps[i], Variable(c, j, f), real[j].tolist(), would[j].tolist()),
+                        field=kind,
+                    )
+
+    def _differs(self, c: str, f: str, kind: Field, real: Tensor, would: Tensor) -> Tensor:
+        """Which objects have another value of a field, (object,)."""
+        if kind.dtype is not np.float32:
+            return (would != real).flatten(1).any(1) if real.ndim > 1 else would != real
+        real, would = (each.double().reshape(len(each), kind.size) for each in (real, would))
+        spread = self.spreads.get((c, f), torch.ones(kind.size)).double()
+        return ((would - real).abs() > torch.maximum(CLOSE * spread, ROUNDING * real.abs())).any(1)
+
+    def __repr__(self) -> str:
+        steps, changes = counted(len(self.steps), "step"), counted(len(self.changes()), "change")
+        return f"Counterfactual({steps}, {changes})"
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.changes())) or "nothing would have changed"
@@ -89,6 +122,7 @@ def counterfactual(
     their objects are there; a static field keeps what it is set to. All other actions are as
     logged, and so is the noise: what chance brought in each transition, by the model's light, it
     brings again. For choices among values several noises fit what was logged; `seed` draws one.
+    Objects are numbered by their place in the episode, or named as they were logged: `Light[L0].on`.
     Objects come and go as they did, and other values that were not logged stay unknown.
 
     >>> import oocdm
@@ -102,6 +136,8 @@ def counterfactual(
     >>> {change.variable.object for change in other.changes()}
     {0}
     """
+    checked_result("counterfactual", result)
+    data = checked_data("counterfactual", data)
     data.check_schema(result.model.schema, "the model")
     if horizon is not None:
         advice = "It is how many steps the answer has."
@@ -116,10 +152,10 @@ def counterfactual(
     rows = rows[: gaps[0] + 1 if len(gaps) else None][:horizon]
     dynamics = Dynamics(result)
     generator = torch.Generator().manual_seed(seed)
-    settings = _read(do, data.transitions(rows[:1]).before, step)
-    field = data.schema.field
-    states = {v: value for v, value in settings.items() if not field(v[0], v[2]).action}
-    lasting = states if hold else {v: x for v, x in states.items() if field(v[0], v[2]).static}
+    settings = _read(do, data, rows[:1], step)
+    kind = data.schema.field
+    states = {v: value for v, value in settings.items() if not kind(v[0], v[2]).action}
+    lasting = states if hold else {v: x for v, x in states.items() if kind(v[0], v[2]).static}
     steps: list[int] = []
     actual: list[Snapshot] = []
     imagined: list[Snapshot] = []
@@ -132,7 +168,23 @@ def counterfactual(
         imagined.append(_set(_realise(dynamics.predict(before), noise, logged), lasting))
         actual.append(logged.after)
         steps.append(int(numbers[row]) + 1)
-    return Counterfactual(tuple(steps), tuple(actual), tuple(imagined))
+    spreads = _spreads(result.model, data)
+    return Counterfactual(tuple(steps), tuple(actual), tuple(imagined), spreads)
+
+
+def _spreads(model: AbstractWorldModel, data: Dataset) -> dict[tuple[str, str], Tensor]:
+    """The standard deviation of every field of real numbers, one a component."""
+    spreads = {}
+    for c in data.schema.classes:
+        for f, kind in data.schema.fields(c).items():
+            if kind.dtype is np.float32 and not kind.action:
+                spread = model.featuriser.scales.fields[c, f].value_sd.detach().cpu()
+                known = data.values[c][f][data.observed[c][f]]
+                # 1 is that of models in raw units, and of what did not vary in training.
+                if bool((spread == 1).all()) and len(known):
+                    spread = torch.as_tensor(known.std(0, dtype=np.float64)).reshape(-1)
+                spreads[c, f] = spread
+    return spreads
 
 
 Noise = Mapping[tuple[str, str], Tensor]
@@ -171,20 +223,28 @@ def _with_state(logged: Snapshot, state: Snapshot | None) -> Snapshot:
     return Snapshot(logged.schema, values, logged.present, observed)
 
 
-def _read(do: Mapping[str, Any], first: Snapshot, step: int) -> dict[Variable, Tensor]:
+def _read(
+    do: Mapping[str, Any], data: Dataset, row: np.ndarray, step: int
+) -> dict[Variable, Tensor]:
     """What shall be set, of objects that are there at the first step."""
+    first, episode = data.transitions(row).before, int(data.episode_of[row[0]])
     settings = {}
+    if not isinstance(do, Mapping):
+        raise ModelError(
+            "counterfactual: `do`: expected a dictionary of variables and their values, such as "
+            f'{{"Ball[0].push": 1.0}}, got {do!r}.'
+        )
     for name, value in do.items():
-        c, i, f = variable = Variable.parse(name)
-        field = first.schema.field(c, f)
+        c, i, f = variable = read_variable("do", name, data, episode)
+        kind = first.schema.field(c, f)
         there = first.present[c][0].nonzero()[:, 0].tolist()
         if i not in there:
             known = ", ".join(f"{c}[{j}]" for j in there) or "none"
             raise ModelError(
                 f"do `{variable}`: expected an object that is there at step {step}, got {c}[{i}], "
-                f"which is not. There are: {known}."
+                f"which is not. There are: {known}.{place_hint(data, variable, episode)}"
             )
-        read = read_value(f"do `{variable}`", field, value, ModelError)
+        read = read_value(f"do `{variable}`", kind, value, ModelError)
         settings[variable] = torch.from_numpy(read)
     return settings
 
@@ -199,9 +259,3 @@ def _set(snapshot: Snapshot, settings: Mapping[Variable, Tensor]) -> Snapshot:
             changed[0, i], known[0, i] = value.to(changed), True
             values[c][f], observed[c][f] = changed, known
     return Snapshot(snapshot.schema, values, snapshot.present, observed)
-
-
-def _words(value: Any) -> str:
-    if isinstance(value, list):
-        return f"({', '.join(map(_words, value))})"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -13,10 +13,11 @@ from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import DataError, GraphError
 from oocdm.graph import ClassGraph, Variable
-from oocdm.inference.fitted import Fitted
+from oocdm.inference.fitted import Fitted, checked_data, checked_result
+from oocdm.inference.names import place_hint, read_variable
+from oocdm.inference.words import counted, in_words
 from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
-from oocdm.schema import Categorical, Field
 
 NUM_OTHERS = 64  # values that a parent is imagined to have had instead
 MIN_NATS, MIN_SHARE = 0.1, 0.05  # what a reason must be worth, also of the strongest
@@ -36,15 +37,31 @@ class Reason:
     because: Explanation | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """A change of a variable in one step and its reasons, the strongest first; prints as text."""
+    """A change of a variable in one step and its reasons, the strongest first; prints as text.
+
+    `has_own_past` says whether its own value before the step is a parent of it in the graph, and
+    `has_others` whether anything else is, as far as it was there and known.
+
+    >>> why = Explanation(Variable("Light", 0, "timer"), 4, "0", "1", (), has_own_past=True)
+    >>> why
+    Explanation(Light[0].timer in step 4, 0 reasons)
+    >>> print(why)
+    Light[0].timer went from 0 to 1 in step 4, which comes of its own previous value
+    """
 
     variable: Variable
     step: int
     before: str
     after: str
     reasons: tuple[Reason, ...]
+    has_own_past: bool = False
+    has_others: bool = False
+
+    def __repr__(self) -> str:
+        where = f"{self.variable} in step {self.step}"
+        return f"Explanation({where}, {counted(len(self.reasons), 'reason')})"
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -52,13 +69,19 @@ class Explanation:
     def _lines(self) -> Iterator[str]:
         stayed = self.before == self.after
         what = f"stayed {self.after}" if stayed else f"went from {self.before} to {self.after}"
-        yield f"{self.variable} {what} in step {self.step}" + (
-            " because" if self.reasons else ", for no reason that the graph knows"
-        )
+        ending = " because" if self.reasons else f", {self._without_reasons()}"
+        yield f"{self.variable} {what} in step {self.step}{ending}"
         for reason in self.reasons:
             yield f"  {reason.variable} was {reason.value} ({reason.nats:.1f} nats)"
             if reason.because is not None:
                 yield from (f"    {line}" for line in reason.because._lines())
+
+    def _without_reasons(self) -> str:
+        if self.has_own_past:
+            return "which comes of its own previous value"
+        if self.has_others:
+            return "for which none of its parents alone made a difference"
+        return "for no reason that the graph knows"
 
 
 def explain(
@@ -75,7 +98,9 @@ def explain(
     Each parent that the graph gives it is imagined with values that it has elsewhere in the data.
     If the outcome would have been much less likely then, the value is a reason for it. Reasons
     that changed just before are explained in turn, `depth` steps back at most. The value of the
-    variable itself before the step is no reason for its change.
+    variable itself before the step is no reason for its change; where nothing else is one, the
+    answer says whether the graph lets it come of that. Objects are numbered by their place in the
+    episode, or named as they were logged: `Light[L0].timer`.
 
     >>> import oocdm
     >>> env = oocdm.make("block", num_blocks=2)
@@ -86,11 +111,13 @@ def explain(
     >>> {reason.variable.class_name for reason in why.reasons} <= {"Block"}
     True
     """
+    checked_result("explain", result)
+    data = checked_data("explain", data)
     graph = result.graph
     if not isinstance(graph, ClassGraph):
         raise GraphError("explain: expected a class graph, got a variable graph.")
     data.check_schema(result.model.schema, "the model")
-    asked = Variable.parse(variable)
+    asked = read_variable("explain", variable, data, episode)
     if not data.schema.field(asked.class_name, asked.field_name).is_target:
         raise GraphError(f"explain: `{variable}` is not predicted, so nothing causes it.")
     searcher = _Searcher(result.model, graph, data, np.random.default_rng(seed))
@@ -125,9 +152,12 @@ class _Searcher:
         logged = self.data.transitions(slice(row, row + 1))
         c, i, f = variable
         if i >= logged.before.present[c].shape[1] or not bool(logged.known(c, f)[0, i]):
-            raise DataError(f"explain: `{variable}` has no value after this step.")
+            hint = place_hint(self.data, variable, int(self.data.episode_of[row]))
+            raise DataError(f"explain: `{variable}` has no value after this step.{hint}")
         reasons = []
-        worth = self._worth(row, variable)
+        parents = list(self._parents(row, variable))
+        others = [parent for parent in parents if parent != variable]
+        worth = self._worth(row, variable, others)
         for parent, nats in worth:
             if nats >= max(MIN_NATS, MIN_SHARE * worth[0][1]):
                 because = self._origin(row, parent, depth)
@@ -138,6 +168,8 @@ class _Searcher:
             self._words(logged.before, variable),
             self._words(logged.after, variable),
             tuple(reasons),
+            has_own_past=variable in parents,
+            has_others=bool(others),
         )
 
     def _origin(self, row: int, parent: Variable, depth: int) -> Explanation | None:
@@ -156,10 +188,11 @@ class _Searcher:
         return self.explain(row - 1, parent, depth - 1)
 
     @torch.no_grad()
-    def _worth(self, row: int, variable: Variable) -> list[tuple[Variable, float]]:
+    def _worth(
+        self, row: int, variable: Variable, parents: list[Variable]
+    ) -> list[tuple[Variable, float]]:
         """What each parent's value was worth to the outcome, in nats, the most first."""
         c, i, f = variable
-        parents = [p for p in self._parents(row, variable) if p != variable]
         if not parents:
             return []
         transitions = self.data.transitions(np.full(1 + len(parents) * NUM_OTHERS, row))
@@ -209,17 +242,4 @@ class _Searcher:
         c, i, f = variable
         if not bool(snapshot.observed[c][f][0, i]):
             return "unknown"
-        return _in_words(self.data.schema.field(c, f), snapshot[c, f][0, i].tolist())
-
-
-def _in_words(field: Field, value: object) -> str:
-    """A value as a person writes it.
-
-    >>> _in_words(Categorical(["north", "south"]), 1)
-    'south'
-    """
-    if isinstance(value, list):
-        return f"({', '.join(_in_words(field, each) for each in value)})"
-    if isinstance(field, Categorical) and field.names is not None and isinstance(value, int):
-        return field.names[value]
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return in_words(self.data.schema.field(c, f), snapshot[c, f][0, i].tolist())

@@ -47,9 +47,7 @@ def checked_data(where: str, data: Dataset) -> Dataset:
 Make one with oocdm.Dataset.from_frames, oocdm.collect or oocdm.load_dataset.
     """
     if not isinstance(data, Dataset):
-        advice = (
-            "Make one with oocdm.Dataset.from_frames, oocdm.collect or oocdm.load_dataset."
-        )
+        advice = "Make one with oocdm.Dataset.from_frames, oocdm.collect or oocdm.load_dataset."
         _refuse(f"{where}: `data`", "an oocdm.Dataset", data, "load_dataset", advice, DataError)
     return data
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from oocdm import ClassGraph, DataError, ModelError
-from oocdm.inference import counterfactual
+from oocdm import ClassGraph, DataError, ModelError, Snapshot
+from oocdm.inference import Counterfactual, counterfactual
 from oocdm.models.prediction import CategoricalField, log_floored_softmax
-from oocdm.schema import Categorical
+from oocdm.schema import Boolean, Categorical, ObjectClass, Real, Schema
 from tests.inference.ragged import ragged, random_model
 
 DATA = ragged()
@@ -176,3 +176,102 @@ def test_a_state_that_is_held_stays_in_what_is_told() -> None:
     )
     once = counterfactual(result, WHOLE, 2, 0, {"Ant[0].x": 5.0})
     assert 5.0 not in [float(imagined["Ant", "x"][0, 0]) for imagined in once.imagined]
+
+
+class Lamp(ObjectClass):
+    x = Real()
+    place = Real(shape=(2,))
+    phase = Categorical(["red", "green"])
+    on = Boolean()
+
+
+def lamp(x: float, place: list[float], phase: int, on: int) -> Snapshot:
+    values = {"x": x, "place": place, "phase": phase, "on": on}
+    return Snapshot.of(Schema(Lamp), {"Lamp": {f: torch.tensor([[v]]) for f, v in values.items()}})
+
+
+def changes(spread: float, was: Snapshot, would: Snapshot) -> list[str]:
+    spreads = {("Lamp", "x"): torch.tensor([spread]), ("Lamp", "place"): torch.full((2,), spread)}
+    return str(Counterfactual((7,), (was,), (would,), spreads)).splitlines()
+
+
+def test_changes_are_told_in_the_words_of_their_field() -> None:
+    was, would = lamp(1.0, [0.0, 0.0], 0, 1), lamp(2.0, [0.0, 3.0], 1, 0)
+    assert changes(1.0, was, would) == [
+        "step 7: Lamp[0].x would have been 2, not 1",
+        "step 7: Lamp[0].place would have been (0, 3), not (0, 0)",
+        "step 7: Lamp[0].phase would have been green, not red",
+        "step 7: Lamp[0].on would have been False, not True",
+    ]
+
+
+def test_a_change_is_judged_by_the_spread_of_its_field() -> None:
+    was, would = lamp(0.0, [0.0, 0.0], 0, 0), lamp(0.0002, [0.0, 0.0002], 0, 0)
+    assert changes(6.0, was, would) == ["nothing would have changed"]
+    assert len(changes(0.01, was, would)) == 2
+    # Of large numbers single precision keeps about seven digits, whatever their spread.
+    was, would = lamp(1e6, [0.0, 0.0], 0, 0), lamp(1e6 + 1, [0.0, 0.0], 0, 0)
+    assert changes(1e-3, was, would) == ["nothing would have changed"]
+
+
+def test_numbers_that_differ_are_written_differently() -> None:
+    was, would = lamp(11.362, [5.0, 5.0], 0, 0), lamp(11.364, [5.0, 5.0002], 0, 0)
+    assert changes(0.01, was, would) == [
+        "step 7: Lamp[0].x would have been 11.364, not 11.362",
+        "step 7: Lamp[0].place would have been (5, 5.0002), not (5, 5)",
+    ]
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_spreads_are_those_of_training_or_of_the_data(preset: str) -> None:
+    result = SimpleNamespace(model=random_model(WHOLE, preset), graph=ClassGraph.full(WHOLE.schema))
+    found = counterfactual(result, WHOLE, 0, 0, {}, horizon=1)
+    expected = WHOLE.values["Ant"]["place"].std((0, 1))
+    np.testing.assert_allclose(found.spreads["Ant", "place"], expected, rtol=0.2)
+    assert ("Ant", "level") not in found.spreads and ("Ant", "mass") in found.spreads
+
+
+def test_objects_may_be_named_as_they_were_logged() -> None:
+    result = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
+    ids = np.array([["a", "b", "c", "d"]] * 5, dtype=object)
+    named = replace(WHOLE, object_ids={**WHOLE.object_ids, "Ant": ids})
+    by_name = counterfactual(result, named, 0, 0, {"Ant[c].push": 3.0}, horizon=1)
+    by_place = counterfactual(result, named, 0, 0, {"Ant[2].push": 3.0}, horizon=1)
+    assert by_name.changes() and str(by_name) == str(by_place)
+    message = (
+        "do `Ant[e].push`: episode 0 has no object that was logged as `e`. Known: a, b, c, d. Or "
+        "give its place, as in `Ant[0]`; data.object_ids['Ant'] says who stands where."
+    )
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+        counterfactual(result, named, 0, 0, {"Ant[e].push": 3.0})
+
+
+def test_numbers_are_places_also_where_objects_were_logged_with_numbers() -> None:
+    result = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
+    ids = np.array([[10, 11, 12, 13]] * 5)
+    numbered = replace(WHOLE, object_ids={**WHOLE.object_ids, "Ant": ids})
+    message = (
+        "There are: Ant[0], Ant[1], Ant[2], Ant[3]. Objects are numbered by place: what was logged "
+        "as 12 is Ant[2]."
+    )
+    with pytest.raises(ModelError, match=f"{re.escape(message)}$"):
+        counterfactual(result, numbered, 0, 0, {"Ant[12].push": 3.0})
+
+
+def test_what_is_no_result_or_dataset_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"^counterfactual: `result`: .* Load it: oocdm\.load\("):
+        counterfactual("runs/x", DATA, 0, 0, {})  # type: ignore[arg-type]
+    with pytest.raises(
+        DataError, match=r"^counterfactual: `data`: .* Load it: oocdm\.load_dataset"
+    ):
+        counterfactual(RESULT, "data/x", 0, 0, {})  # type: ignore[arg-type]
+    with pytest.raises(
+        ModelError, match=r"^counterfactual: `do`: expected a dictionary .* got 'x'"
+    ):
+        counterfactual(RESULT, DATA, 0, 0, "x")  # type: ignore[arg-type]
+
+
+def test_it_shows_in_a_line() -> None:
+    assert repr(counterfactual(RESULT, DATA, 0, 0, {}, horizon=2)) == (
+        "Counterfactual(2 steps, 0 changes)"
+    )

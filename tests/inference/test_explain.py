@@ -10,7 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from oocdm import ClassGraph, DataError, Dataset, GraphError, ModelOptions, Schedule, fit
+from oocdm import (
+    ClassGraph,
+    DataError,
+    Dataset,
+    GraphError,
+    ModelError,
+    ModelOptions,
+    Schedule,
+    fit,
+)
 from oocdm.graph import Variable
 from oocdm.inference import Explanation, explain
 from oocdm.inference.explain import _Searcher
@@ -123,11 +132,53 @@ def test_no_parents_are_no_reason(lamps: tuple[Any, Dataset]) -> None:
     assert str(why).endswith(", for no reason that the graph knows")
 
 
+def test_what_comes_of_its_own_past_has_a_reason(lamps: tuple[Any, Dataset]) -> None:
+    """Lamps do not depend on their past here, so nothing that is imagined makes a difference."""
+    result, data = lamps
+    alone = SimpleNamespace(
+        model=result.model, graph=ClassGraph.parse(SCHEMA, ["Lamp.light <- self.light"])
+    )
+    why = explain(alone, data, 0, 2, "Lamp[0].light")
+    assert why.reasons == () and why.has_own_past and not why.has_others
+    assert str(why).endswith(" in step 2, which comes of its own previous value")
+    assert repr(why) == "Explanation(Lamp[0].light in step 2, 0 reasons)"
+
+
+def test_parents_that_made_no_difference_are_no_reasons() -> None:
+    why = Explanation(Variable("Lamp", 0, "light"), 2, "1", "1", (), has_others=True)
+    assert str(why) == (
+        "Lamp[0].light stayed 1 in step 2, for which none of its parents alone made a difference"
+    )
+
+
+def test_truths_are_told_in_words() -> None:
+    data = ragged(is_whole=True)
+    result = SimpleNamespace(model=random_model(data), graph=ClassGraph.full(data.schema))
+    why = explain(result, data, 0, 2, "Ant[0].awake")
+    was, is_now = (
+        bool(each["Ant", "awake"][0, 0])
+        for each in (data.transitions(slice(2, 3)).before, data.transitions(slice(2, 3)).after)
+    )
+    assert (why.before, why.after) == (str(was), str(is_now))
+
+
+def test_objects_may_be_named_as_they_were_logged(lamps: tuple[Any, Dataset]) -> None:
+    result, data = lamps
+    ids = np.array([["left", "right"]] * data.num_episodes, dtype=object)
+    named = replace(data, object_ids={**data.object_ids, "Lamp": ids})
+    by_name, by_place = (explain(result, named, 0, 2, f"Lamp[{i}].light") for i in ("right", 1))
+    assert by_name == by_place
+
+
 def test_bad_input_is_a_clear_error(lamps: tuple[Any, Dataset]) -> None:
     result, data = lamps
     with pytest.raises(GraphError, match=r"`Lamp\[0\].lever` is not predicted"):
         explain(result, data, 0, 2, "Lamp[0].lever")
     with pytest.raises(DataError, match="episode 0 has no transition at step 5"):
         explain(result, data, 0, 5, "Lamp[0].light")
+    with pytest.raises(ModelError, match=r"^explain: `result`: .* Load it: oocdm\.load\("):
+        explain("runs/x", data, 0, 2, "Lamp[0].light")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"^explain: `data`: .* Load it: oocdm\.load_dataset\("):
+        explain(result, "data/x", 0, 2, "Lamp[0].light")  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"`Lamp\[7\].light` has no value after this step"):
         explain(result, data, 0, 2, "Lamp[7].light")

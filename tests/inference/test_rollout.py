@@ -100,7 +100,9 @@ def test_arrays_of_the_caller_are_not_shared() -> None:
 
 
 def test_rollouts_print_in_a_line() -> None:
-    assert repr(rollout(RESULT, STATE, ACTIONS, samples=2)) == "Rollout(4 steps, 3 worlds, 2 samples)"
+    assert (
+        repr(rollout(RESULT, STATE, ACTIONS, samples=2)) == "Rollout(4 steps, 3 worlds, 2 samples)"
+    )
 
 
 def test_what_is_said_of_absent_objects_does_not_matter() -> None:
