@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import torch
+
 from oocdm.errors import PlanError
-from oocdm.schema import Schema
+from oocdm.schema import Field, Schema
+
+logger = logging.getLogger(__name__)
+
+LOOKS = 5  # states with absent objects that are tried: in a single one they may happen not to count
 
 # Both take batches that are indexed as batch["Mouse", "hunger"] and return one value a row.
 Reward = Callable[[Any, Any], Any]
 Termination = Callable[[Any], Any]
+
+
+def never(after: Any) -> Any:
+    """The termination of tasks that do not end."""
+    return torch.zeros(after.batch_size, dtype=torch.bool, device=after.device)
 
 
 @dataclass(frozen=True)
@@ -19,12 +33,13 @@ class Task:
     """Reward and termination of a task as functions of batches of objects.
 
     `reward(state_and_action, next_state)` gives one number a row, `terminated(next_state)`
-    one boolean a row; `reads` names the fields they look at, as `Class.field`; a single one may
-    be given as it is.
+    one boolean a row, and without it the task never ends; `reads` names the fields they look at,
+    as `Class.field`; a single one may be given as it is. Worlds with fewer objects than others
+    have rows of zeros that are no objects: `present` of a batch tells which are.
 
     >>> task = Task(
-    ...     reward=lambda before, after: after["Ball", "x"].sum(1),
-    ...     terminated=lambda after: after["Ball", "x"].amax(1) > 9,
+    ...     reward=lambda before, after: (after["Ball", "x"] * after.present["Ball"]).sum(1),
+    ...     terminated=lambda after: ((after["Ball", "x"] > 9) & after.present["Ball"]).any(1),
     ...     reads=["Ball.x"],
     ... )
     >>> task.reads
@@ -32,10 +47,19 @@ class Task:
     """
 
     reward: Reward
-    terminated: Termination
-    reads: Sequence[str]
+    terminated: Termination = never
+    reads: Sequence[str] = ()
+    # How often was looked whether the absent objects of a class count.
+    _looks: Counter[str] = field(default_factory=Counter, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        for name, arguments in (("reward", "before, after"), ("terminated", "after")):
+            if not callable(getattr(self, name)):
+                raise PlanError(
+                    f"Task: `{name}`: expected a function of ({arguments}), got "
+                    f"{type(getattr(self, name)).__name__}. Give one, such as "
+                    f"lambda {arguments}: ..., and the fields that it looks at as reads=[...]."
+                )
         reads = (self.reads,) if isinstance(self.reads, str) else tuple(self.reads)
         object.__setattr__(self, "reads", reads)
 
@@ -54,6 +78,47 @@ class Task:
                 f"Task: reward or termination read {', '.join(missing)}, which `reads` does not "
                 f"name; it has {', '.join(self.reads) or 'nothing'}. Add what is missing."
             )
+
+    def check_absent(self, before: Any, after: Any) -> None:
+        """Log a warning if reward or termination depend on rows that are no objects.
+
+        Such rows hold 0, which a mean or a minimum counts. Both functions are called again with
+        other values there. That is done for the first few states with such rows of a class, and
+        there is one warning a class.
+        """
+        new = [
+            c
+            for c, present in before.present.items()
+            if self._looks[c] < LOOKS and not bool(present.all() & after.present[c].all())
+        ]
+        if not new:
+            return
+        self._looks.update(new)
+        found = [(c, f) for c in new for f in before.values[c]]
+        if not self._depends_on(before, after, found):
+            return
+        read = {key: self._depends_on(before, after, [key]) for key in found}
+        for c in new:
+            told = {f: who for (name, f), who in read.items() if name == c and who}
+            if told:
+                self._looks[c] = LOOKS
+                _warn(before.schema, c, told)
+
+    def _depends_on(self, before: Any, after: Any, fields: list[tuple[str, str]]) -> set[str]:
+        """Whether reward and termination see fields of absent objects: the names of those that do.
+
+        What is no tensor with one value a row is an error, of which others tell.
+        """
+        found = set()
+        reward, ended = self.reward(before, after), self.terminated(after)
+        for end in (0, 1):
+            other_before = _with_absent(before, fields, end)
+            other_after = _with_absent(after, fields, end)
+            if _differs(reward, self.reward(other_before, other_after)):
+                found.add("reward")
+            if _differs(ended, self.terminated(other_after)):
+                found.add("termination")
+        return found
 
     def check(self, schema: Schema) -> None:
         """Raise a `SchemaError` if `reads` names something the schema does not have."""
@@ -86,7 +151,7 @@ class _Recorder:
             raise PlanError(
                 f"Task: expected reward and termination to look at batch[class, field], or at "
                 f"{', '.join(_OPEN)}, got `{name}`, of which nobody knows what it reads. Index "
-                "what is needed, as in after['Mouse', 'health']."
+                f"what is needed, as in {example(self._batch.schema)}."
             )
         return getattr(self._batch, name)
 
@@ -106,3 +171,69 @@ class _RecordedFields(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._fields)
+
+
+def example(schema: Schema, reads: Sequence[str] = ()) -> str:
+    """How a task looks at a field of a schema, one of those that it reads if there are any.
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Car(ObjectClass):
+    ...     place = Real(shape=(2,))
+    ...     v = Real()
+    >>> example(Schema(Car))
+    "after['Car', 'v']"
+    """
+    names = [(c, f) for c in schema.classes for f in schema.fields(c)]
+    names.sort(key=lambda name: ".".join(name) not in reads)  # those that are read come first
+    states = [name for name in names if not schema.field(*name).action]
+    plain = [name for name in states if schema.field(*name).shape == ()]
+    c, f = next(iter(plain or states), ("Ball", "x"))
+    return f"after[{c!r}, {f!r}]"
+
+
+def _with_absent(batch: Any, fields: list[tuple[str, str]], end: int) -> Any:
+    """A batch in which absent objects have the lowest (0) or highest (1) values of some fields."""
+    values = {c: dict(each) for c, each in batch.values.items()}
+    for c, f in fields:
+        if f in values[c]:  # actions are in the batch before a step only
+            value, present = values[c][f], batch.present[c]
+            absent = ~present.reshape(*present.shape, *[1] * (value.ndim - 2))
+            other = _range(batch.schema.field(c, f), value[present])[end]
+            values[c][f] = value.masked_fill(absent, other)
+    return replace(batch, values=values)
+
+
+def _range(kind: Field, seen: Any) -> tuple[float, float]:
+    """The ends of what a field may hold; if it has none, a little beyond what was seen."""
+    low, high = (float(seen.min()), float(seen.max())) if seen.numel() else (0.0, 0.0)
+    # Whole numbers may stand for places in a table, so others than those seen are not tried.
+    beyond = 1 + high - low if kind.dtype is np.float32 else 0.0
+    return (
+        low - beyond if kind.low is None else float(kind.low),
+        high + beyond if kind.high is None else float(kind.high),
+    )
+
+
+def _differs(one: Any, other: Any) -> bool:
+    if not all(isinstance(each, torch.Tensor) and each.ndim == 1 for each in (one, other)):
+        return False
+    if one.shape != other.shape:
+        return False
+    is_same = (one == other) | (one.isnan() & other.isnan())
+    return not bool(is_same.all())
+
+
+def _warn(schema: Schema, c: str, told: Mapping[str, set[str]]) -> None:
+    """Say which functions depend on which fields of a class, and how they would not."""
+    who = sorted(set().union(*told.values()))
+    f = next(iter(told))
+    batch = "before" if schema.field(c, f).action else "after"
+    value, mask = f'{batch}["{c}", "{f}"]', f'{batch}.present["{c}"]'
+    mask += ".unsqueeze(-1)" * len(schema.field(c, f).shape)
+    logger.warning(
+        "Task: %s depend%s on %s of rows that are no objects: worlds with fewer objects of class "
+        "`%s` are filled up with zeros. Let only objects count, as in (%s * %s).sum(1), or in a "
+        "termination ((%s > 1) & %s).any(1).",
+        *(" and ".join(who), "" if len(who) > 1 else "s"),
+        *(", ".join(f"{c}.{name}" for name in told), c, value, mask, value, mask),
+    )

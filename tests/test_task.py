@@ -94,7 +94,7 @@ def test_what_cannot_be_seen_is_refused() -> None:
     message = (
         "Task: expected reward and termination to look at batch[class, field], or at schema, "
         "present, observed, batch_size, counts, device, is_all_known, got `map`, of which nobody "
-        "knows what it reads. Index what is needed, as in after['Mouse', 'health']."
+        "knows what it reads. Index what is needed, as in after['Mouse', 'hunger']."
     )
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         chosen.check_reads(batch(), batch())
@@ -134,3 +134,140 @@ def test_check_accepts_state_and_action_fields() -> None:
 def test_check_names_what_the_schema_does_not_have(name: str, message: str) -> None:
     with pytest.raises(SchemaError, match=f"^{re.escape(message)}$"):
         task("Mouse.hunger", name).check(SCHEMA)
+
+
+# ---------------------------------------------------------------- absent objects
+
+
+def some_absent(hunger: float = 5.0) -> Snapshot:
+    """Two worlds, the second of which lacks the last of three mice."""
+    here = torch.tensor([[True, True, True], [True, True, False]])
+    values = {"hunger": hunger * here, "alive": here.long(), "move": 1.0 * here}
+    return Snapshot.of(SCHEMA, {"Mouse": values}, {"Mouse": here})
+
+
+def told(task: Task, caplog: pytest.LogCaptureFixture) -> list[str]:
+    task.check_absent(some_absent(), some_absent())
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize(
+    ("reward", "terminated"),
+    [
+        (
+            lambda b, a: (
+                (a["Mouse", "hunger"] * a.present["Mouse"]).sum(1) / a.present["Mouse"].sum(1)
+            ),
+            lambda a: ((a["Mouse", "hunger"] < 0.1) & a.present["Mouse"]).any(1),
+        ),
+        (
+            lambda b, a: a["Mouse", "hunger"].where(a.present["Mouse"], torch.inf).amin(1),
+            lambda a: (a["Mouse", "alive"].bool() | ~a.present["Mouse"]).all(1),
+        ),
+        (
+            lambda b, a: a["Mouse", "hunger"][:, 0] - b["Mouse", "hunger"][:, 1],
+            lambda a: a["Mouse", "alive"][:, 0] == 0,
+        ),
+        # Of what is no value a row others tell.
+        (lambda b, a: a["Mouse", "hunger"], lambda a: False),
+    ],
+)
+def test_tasks_that_mask_are_fine(
+    reward: Any, terminated: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert told(Task(reward, terminated), caplog) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "who", "field", "advice"),
+    [
+        (
+            Task(lambda b, a: a["Mouse", "hunger"].mean(1)),
+            "reward depends",
+            "Mouse.hunger",
+            '(after["Mouse", "hunger"] * after.present["Mouse"]).sum(1)',
+        ),
+        (
+            Task(
+                lambda b, a: a["Mouse", "hunger"][:, 0], lambda a: (a["Mouse", "alive"] < 1).any(1)
+            ),
+            "termination depends",
+            "Mouse.alive",
+            '((after["Mouse", "alive"] > 1) & after.present["Mouse"]).any(1).',
+        ),
+        (
+            Task(
+                lambda b, a: -b["Mouse", "move"].square().sum(1),
+                lambda a: (a["Mouse", "hunger"] < 0.1).any(1),
+            ),
+            "reward and termination depend",
+            "Mouse.hunger, Mouse.move",
+            '(after["Mouse", "hunger"] * after.present["Mouse"]).sum(1)',
+        ),
+    ],
+)
+def test_tasks_that_count_absent_objects_are_told_of(
+    task: Task, who: str, field: str, advice: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (message,) = told(task, caplog)
+    assert message.startswith(f"Task: {who} on {field} of rows that are no objects: worlds with ")
+    assert advice in message
+    assert told(task, caplog) == [message]  # once
+
+
+def test_a_state_in_which_they_happen_not_to_count_does_not_settle_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """That some mouse is hungry hides that an absent one would count as such."""
+    chosen = Task(
+        lambda b, a: b["Mouse", "hunger"][:, 0], lambda a: (a["Mouse", "hunger"] < 1).any(1)
+    )
+    hungry = some_absent(hunger=0.5)
+    chosen.check_absent(hungry, hungry)
+    assert not caplog.records
+    assert len(told(chosen, caplog)) == 1
+
+
+def test_it_is_not_tried_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+    calls: list[int] = []
+    chosen = Task(lambda b, a: calls.append(1) or a["Mouse", "hunger"][:, 0])
+    for _ in range(20):
+        chosen.check_absent(some_absent(), some_absent())
+    assert len(calls) == 5 * 3
+
+
+def test_nothing_is_tried_where_all_are_present(caplog: pytest.LogCaptureFixture) -> None:
+    calls = []
+    chosen = Task(lambda b, a: calls.append(1) or a["Mouse", "hunger"].mean(1))
+    chosen.check_absent(batch(), batch())
+    assert not calls and told(chosen, caplog) != []  # but later, when some are absent
+
+
+# ---------------------------------------------------------------- ends, and what is no function
+
+
+def test_a_task_need_not_end() -> None:
+    endless = Task(lambda before, after: after["Mouse", "hunger"].sum(1), reads="Mouse.hunger")
+    ended = endless.terminated(batch())
+    assert ended.dtype == torch.bool and ended.tolist() == [False, False]
+    endless.check_reads(batch(), batch())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            (1.0,),
+            "Task: `reward`: expected a function of (before, after), got float. Give one, such as "
+            "lambda before, after: ..., and the fields that it looks at as reads=[...].",
+        ),
+        (
+            (lambda before, after: after, ["Mouse.hunger"]),
+            "Task: `terminated`: expected a function of (after), got list. Give one, such as "
+            "lambda after: ..., and the fields that it looks at as reads=[...].",
+        ),
+    ],
+)
+def test_functions_are_functions(arguments: Any, message: str) -> None:
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        Task(*arguments)

@@ -122,8 +122,8 @@ def counterfactual(
     their objects are there; a static field keeps what it is set to. All other actions are as
     logged, and so is the noise: what chance brought in each transition, by the model's light, it
     brings again. For choices among values several noises fit what was logged; `seed` draws one.
-    Objects are numbered by their place in the episode, or named as they were logged: `Light[L0].on`.
-    Objects come and go as they did, and other values that were not logged stay unknown.
+    Objects come and go as they did, and other values that were not logged stay unknown. They are
+    numbered by their place in the episode, or named as they were logged: `Light[L0].on`.
 
     >>> import oocdm
     >>> env = oocdm.make("block", num_blocks=2)

@@ -120,8 +120,8 @@ def evaluate(
             value = targets.values[c][..., i, : schema.field(c, v).size]
             total += _tally(predictions, c, v, scores[c][..., i], value, known)
     fields = {f"{c}.{v}": _report(schema.field(c, v).likelihood, t) for (c, v), t in sums.items()}
-    known = (report.log_likelihood for report in fields.values())
-    aill = sum((score for score in known if score is not None), 0.0)
+    means = (report.log_likelihood for report in fields.values())
+    aill = sum((mean for mean in means if mean is not None), 0.0)
     return Evaluation(aill, fields, len(data))
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from oocdm.errors import PlanError, suggest
+from oocdm.graph import VariableGraph
+from oocdm.inference import Fitted
 from oocdm.schema import Schema
 
 
@@ -44,6 +46,26 @@ class Counts:
             )
         return Counts({name: _range(name, counts[name]) for name in schema.classes})
 
+    def check_fit(self, result: Fitted) -> None:
+        """Raise a `PlanError` if a model, or its graph, is made for other numbers of objects."""
+        fixed, graph = result.model.counts, result.graph
+        for name, (low, high) in self.ranges.items():
+            if fixed is not None and (low, high) != (fixed[name], fixed[name]):
+                raise PlanError(
+                    f"counts[{name!r}]: expected {fixed[name]}, as in training, got "
+                    f"{_describe(low, high)}. This model knows its objects one by one; methods "
+                    "`oocdm` and `oofull` take any numbers."
+                )
+            # Its rows are those of the world, some of which may be empty.
+            if fixed is None and isinstance(graph, VariableGraph):
+                rows = graph.counts.get(name, 0)
+                if self.max_objects[name] != rows:
+                    raise PlanError(
+                        f"counts[{name!r}]: expected at most {rows}, and as many in some episodes, "
+                        f"as in the variable graph, got {_describe(low, high)}. A variable graph "
+                        "is for fixed numbers of objects: give a result with a class graph."
+                    )
+
     @property
     def max_objects(self) -> dict[str, int]:
         """The number of rows of each class: one empty row rather than none, as in true worlds."""
@@ -55,6 +77,10 @@ class Counts:
             name: low if low == high else int(rng.integers(low, high + 1))
             for name, (low, high) in self.ranges.items()
         }
+
+
+def _describe(low: int, high: int) -> str:
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _range(name: str, given: Any) -> tuple[int, int]:

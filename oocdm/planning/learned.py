@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import final
 
 import torch
@@ -11,6 +12,7 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
 from oocdm.graph import ClassGraph
 from oocdm.inference import Dynamics, Fitted
+from oocdm.inference.fitted import checked_result
 from oocdm.schema import Schema
 from oocdm.task import Task
 
@@ -21,7 +23,7 @@ class LearnedSimulator:
 
     With `horizon` only those fields are simulated that can reach what the task reads within so
     many steps, so planners may look no further; that the task reads nothing else is verified in
-    the first step.
+    the first step, and that it does not depend on absent objects where there are such.
 
     >>> import oocdm
     >>> env = oocdm.make("mouse")
@@ -42,6 +44,7 @@ class LearnedSimulator:
                 f"task: expected an oocdm.Task, got {type(task).__name__}. Use env.task of one of "
                 "our environments, or make one: oocdm.Task(reward=..., terminated=..., reads=...)."
             )
+        checked_result("LearnedSimulator", result)
         task.check(result.model.schema)
         # What a graph of single variables leaves out differs from object to object.
         prunes = horizon is not None and isinstance(result.graph, ClassGraph)
@@ -49,6 +52,7 @@ class LearnedSimulator:
         self.horizon = horizon if prunes else None
         self.task = task
         self._reads_are_checked = not prunes
+        self._present: Mapping[str, Tensor] | None = None  # that of the latest step
 
     @property
     def schema(self) -> Schema:
@@ -66,6 +70,10 @@ class LearnedSimulator:
         if not self._reads_are_checked:
             self.task.check_reads(before, after)
             self._reads_are_checked = True
+        # A planner's steps share it, and need not look again.
+        if before.present is not self._present:
+            self._present = before.present
+            self.task.check_absent(before, after)
         return after
 
     def reward(self, before: Snapshot, after: Snapshot) -> Tensor:

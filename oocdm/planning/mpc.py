@@ -12,6 +12,7 @@ from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.data.values import read_count
 from oocdm.errors import PlanError
 from oocdm.inference import Fitted
+from oocdm.inference.fitted import checked_result, checked_state
 from oocdm.planning.actions import Masks
 from oocdm.planning.cem import CEM
 from oocdm.planning.learned import LearnedSimulator
@@ -52,6 +53,7 @@ class MPC:
         warm_start: bool = True,
         prune: bool = True,
     ) -> None:
+        checked_result("MPC", result)
         chosen = _checked_planner(CEM() if planner is None else planner)
         simulator = LearnedSimulator(result, task, chosen.horizon if prune else None)
         self._init(simulator, chosen, seed, warm_start)
@@ -94,6 +96,7 @@ class MPC:
         value nearest to it. `worlds` (batch,) says which of the worlds the rows are, so that those
         that ended can be left out, or worlds be acted in by turns; all in order if it is None.
         """
+        checked_state("MPC.act", state, PlanError)
         chosen = torch.arange(len(self._generators)) if worlds is None else worlds.cpu()
         self._check(chosen, state.batch_size)
         plan = self.planner.plan(

@@ -13,6 +13,7 @@ from torch import Tensor
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.data.values import read_count
 from oocdm.errors import PlanError
+from oocdm.inference.fitted import checked_state
 from oocdm.planning.actions import ActionVariables, Masks
 from oocdm.planning.beliefs import Belief
 from oocdm.planning.noise import Generators, draw_noise, draw_seed, generators_of
@@ -260,6 +261,7 @@ def _is_number(value: object) -> bool:
 
 
 def _check_state(simulator: Simulator, state: Snapshot) -> None:
+    checked_state("plan", state, PlanError)
     state.check("plan", simulator.schema, "simulator", PlanError)
     if state.batch_size == 0:
         raise PlanError(

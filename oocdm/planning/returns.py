@@ -60,13 +60,13 @@ def discounted_returns(
         is_same = state.present is present
         before = state.joined(chosen) if is_same else with_actions(state, chosen)
         state = _checked_state(simulator.step(before, seed + t), rows)
-        reward = checked_reward("Simulator", simulator.reward(before, state), is_running)
+        reward = checked_reward(simulator, simulator.reward(before, state), is_running)
         earned = reward.double()
         if stop_at_termination:
             earned = torch.where(is_running, earned, 0.0)
         total += discount**t * earned
         if stop_at_termination and t + 1 < horizon:
-            is_running = is_running & ~checked_end("Simulator", simulator.terminated(state), rows)
+            is_running = is_running & ~checked_end(simulator, simulator.terminated(state), rows)
             if not is_running.any():
                 break
     return total.view(samples, rows // samples)

@@ -98,7 +98,9 @@ class WorldSimulator:
         }
         state = to_world_state(before)
         after, _, _ = self.world.step(state, to_arrays(actions), np.random.default_rng(seed))
-        return to_snapshot(schema, after).to(before.device)
+        later = to_snapshot(schema, after).to(before.device)
+        self.task.check_absent(before, later)
+        return later
 
     def reward(self, before: Snapshot, after: Snapshot) -> Tensor:
         """The task's reward."""

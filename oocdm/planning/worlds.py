@@ -15,6 +15,7 @@ from oocdm.data.values import read_count, read_value
 from oocdm.data.world import Arrays, WorldState
 from oocdm.errors import PlanError
 from oocdm.inference import Fitted, with_actions
+from oocdm.inference.fitted import checked_result
 from oocdm.planning.attributes import Attribute
 from oocdm.planning.convert import to_snapshot, to_world_state
 from oocdm.planning.counts import Counts
@@ -74,8 +75,11 @@ class LearnedWorlds:
     ) -> None:
         advice = "Episodes are cut after so many steps."
         self._limit = read_count("max_episode_steps", max_episode_steps, PlanError, advice)
+        checked_result("WorldEnv", result)
         self._simulator = LearnedSimulator(result, task)
-        self._starts = Starts(result.model, Counts.of(result.model.schema, counts), start)
+        given = Counts.of(result.model.schema, counts)
+        given.check_fit(result)
+        self._starts = Starts(result.model, given, start)
         self._device = result.model.device
         self._sample = sample
         self._rngs: list[np.random.Generator] = []
@@ -172,8 +176,9 @@ class LearnedWorlds:
         self._state = after
         self._num_steps += 1
         mask = torch.from_numpy(is_running).to(self._device)
-        reward = checked_reward("Task", self._simulator.reward(before, after), mask)
-        ended = checked_end("Task", self._simulator.terminated(after), num)
+        simulator = self._simulator
+        reward = checked_reward(simulator, simulator.reward(before, after), mask)
+        ended = checked_end(simulator, simulator.terminated(after), num)
         return Outcomes(
             reward.double().cpu().numpy(), ended.cpu().numpy(), self._num_steps >= self._limit
         )

@@ -127,13 +127,14 @@ def test_what_is_named_must_exist() -> None:
     [
         (
             lambda before, after: after["Mouse", "hunger"],
-            "Simulator.reward: expected a tensor of numbers of shape (100,), one a row, got shape "
+            "Task.reward: expected a tensor of numbers of shape (100,), one a row, got shape "
             "(100, 1). Reduce over the objects, as in after['Mouse', 'health'].sum(1).",
         ),
         (
             lambda before, after: after["Mouse", "hunger"][:, 0] * torch.nan,
-            "Simulator.reward: expected finite numbers, got nan in 100 of 100 rows. Look at the "
-            "states that the simulator predicts, and at what the reward does with them.",
+            "Task.reward: expected finite numbers, got nan in 100 of 100 rows. Look for divisions "
+            "by 0, logarithms and roots in the reward, and at the states that the simulator "
+            "predicts.",
         ),
     ],
 )

@@ -119,32 +119,56 @@ def replaced(**methods: Any) -> Pushing:
         (
             replaced(reward=lambda self, before, after: after["Ball", "x"]),
             "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got shape "
-            "(2, 1). Reduce over the objects, as in after['Mouse', 'health'].sum(1).",
+            "(2, 1). Reduce over the objects, as in after['Ball', 'x'].sum(1).",
         ),
         (
             replaced(reward=lambda self, before, after: 1.0),
             "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got float. "
-            "Reduce over the objects, as in after['Mouse', 'health'].sum(1).",
+            "Keep the rows apart, without float() or .item(), as in after['Ball', 'x'].sum(1).",
+        ),
+        (
+            replaced(reward=lambda self, before, after: after["Ball", "x"].sum(1).numpy()),
+            "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got ndarray. "
+            "Stay with torch, without .numpy(), as in after['Ball', 'x'].sum(1).",
+        ),
+        (
+            replaced(reward=lambda self, before, after: after["Ball", "x"].sum()),
+            "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got shape "
+            "(). Reduce over the objects only, not over the rows, as in after['Ball', 'x'].sum(1).",
+        ),
+        (
+            replaced(reward=lambda self, before, after: None),
+            "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got "
+            "NoneType. Let the function return what it computes, as in after['Ball', 'x'].sum(1).",
         ),
         (
             replaced(reward=lambda self, before, after: torch.tensor([0.0, torch.nan])),
-            "Simulator.reward: expected finite numbers, got nan in 1 of 2 rows. Look at the "
-            "states that the simulator predicts, and at what the reward does with them.",
+            "Simulator.reward: expected finite numbers, got nan in 1 of 2 rows. Look for divisions "
+            "by 0, logarithms and roots in the reward, and at the states that the simulator "
+            "predicts.",
         ),
         (
             replaced(reward=lambda self, before, after: torch.full((2,), -torch.inf)),
-            "Simulator.reward: expected finite numbers, got -inf in 2 of 2 rows. Look at the "
-            "states that the simulator predicts, and at what the reward does with them.",
+            "Simulator.reward: expected finite numbers, got -inf in 2 of 2 rows. Look for "
+            "divisions by 0, logarithms and roots in the reward, and at the states that the "
+            "simulator predicts.",
         ),
         (
             replaced(terminated=lambda self, after: torch.zeros(3, dtype=torch.bool)),
             "Simulator.terminated: expected a tensor of booleans of shape (2,), one a row, got "
-            "shape (3,). Reduce over the objects, as in after['Mouse', 'health'].sum(1).",
+            "shape (3,). The first axis of a batch is its rows: keep it whole, as in "
+            "(after['Ball', 'x'] < 0).any(1).",
+        ),
+        (
+            replaced(terminated=lambda self, after: False),
+            "Simulator.terminated: expected a tensor of booleans of shape (2,), one a row, got "
+            "bool. Leave `terminated` out if it never ends, else keep the rows apart, as in "
+            "(after['Ball', 'x'] < 0).any(1).",
         ),
         (
             replaced(terminated=lambda self, after: torch.zeros(2)),
             "Simulator.terminated: expected booleans, got torch.float32. Compare with something, "
-            "as in after['Mouse', 'health'][:, 0] < 0.",
+            "as in (after['Ball', 'x'] < 0).any(1).",
         ),
     ],
 )

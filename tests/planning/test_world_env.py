@@ -14,8 +14,19 @@ import torch
 from gymnasium.utils.env_checker import check_env
 
 import oocdm
-from oocdm import DataError, Dynamics, OocdmError, PlanError, SchemaError, Task, WorldEnv
+from oocdm import (
+    DataError,
+    Dynamics,
+    ModelError,
+    OocdmError,
+    PlanError,
+    SchemaError,
+    Task,
+    WorldEnv,
+)
 from oocdm.inference import with_actions
+from oocdm.methods.mlp import Mlp
+from oocdm.models.features import Featuriser
 from tests.inference import knobs
 from tests.inference.ragged import ragged
 from tests.planning.learned_toys import COUNTS, DATA, RESULT, TASK, mouse, pushes, untrained
@@ -354,6 +365,7 @@ def test_nothing_works_before_a_reset() -> None:
             use(ants())
 
 
+BY_VARIABLES = SimpleNamespace(model=RESULT.model, graph=RESULT.graph.ground(COUNTS))
 UNFIT = Task(lambda before, after: before, lambda after: after, ["Ant.y"])
 
 
@@ -385,6 +397,19 @@ UNFIT = Task(lambda before, after: before, lambda after: after, ["Ant.y"])
             "a class that the world shall not have.",
         ),
         (
+            {"result": "runs/x"},
+            ModelError,
+            "WorldEnv: `result`: expected a fitted result, got str 'runs/x'. Load it: "
+            "oocdm.load('runs/x').",
+        ),
+        (
+            {"result": BY_VARIABLES, "counts": {"Ant": 3, "Rock": (1, 4), "Nest": 1}},
+            PlanError,
+            "counts['Rock']: expected at most 2, and as many in some episodes, as in the variable "
+            "graph, got 1 to 4. A variable graph is for fixed numbers of objects: give a result "
+            "with a class graph.",
+        ),
+        (
             {"start": oocdm.collect(oocdm.make("block"), steps=30, seed=0)},
             DataError,
             "This dataset does not fit the model. First difference, dataset against the model: "
@@ -395,9 +420,24 @@ UNFIT = Task(lambda before, after: before, lambda after: after, ["Ant.y"])
 def test_what_does_not_fit_is_refused(
     options: dict[str, Any], error: type[OocdmError], message: str
 ) -> None:
-    arguments = {"task": TASK, "counts": COUNTS, "start": DATA, **options}
+    arguments = {"result": RESULT, "task": TASK, "counts": COUNTS, "start": DATA, **options}
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        WorldEnv(RESULT, **arguments)
+        WorldEnv(**arguments)
+
+
+@pytest.mark.parametrize(("given", "got"), [(4, "4"), (2, "2"), ((2, 3), "2 to 3")])
+def test_a_model_of_fixed_objects_takes_no_other_numbers(given: Any, got: str) -> None:
+    model = Mlp().build(DATA.schema, Featuriser.measure(DATA.transitions()), COUNTS)
+    result = SimpleNamespace(model=model, graph=RESULT.graph.ground(COUNTS))
+    message = (
+        f"counts['Ant']: expected 3, as in training, got {got}. This model knows its objects one "
+        "by one; methods `oocdm` and `oofull` take any numbers."
+    )
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        WorldEnv(result, TASK, {**COUNTS, "Ant": given}, start=DATA)
+    env = WorldEnv(result, TASK, COUNTS, start=DATA, seed=0)
+    env.reset()
+    env.step(act(env))
 
 
 def test_actions_are_checked_as_in_the_true_world() -> None:
@@ -416,12 +456,12 @@ def test_actions_are_checked_as_in_the_true_world() -> None:
         (
             Task(lambda b, a: a["Ant", "x"], TASK.terminated, []),
             "Task.reward: expected a tensor of numbers of shape (1,), one a row, got shape (1, 3). "
-            "Reduce over the objects, as in after['Mouse', 'health'].sum(1).",
+            "Reduce over the objects, as in after['Ant', 'x'].sum(1).",
         ),
         (
             Task(TASK.reward, lambda a: a["Ant", "x"][:, 0], []),
             "Task.terminated: expected booleans, got torch.float32. Compare with something, as in "
-            "after['Mouse', 'health'][:, 0] < 0.",
+            "(after['Ant', 'x'] < 0).any(1).",
         ),
     ],
 )
@@ -474,3 +514,49 @@ def test_what_was_shown_can_be_set() -> None:
     shown = env.do("Dial[0].x", 0.3)["Dial"]["x"]
     assert float(shown[0]) > 0.3
     np.testing.assert_array_equal(env.do("Dial[0].x", float(shown[0]))["Dial"]["x"], shown)
+
+
+CROWD = Task(
+    lambda before, after: after["Ant", "x"].mean(1), lambda after: (after["Ant", "x"] < 0).any(1)
+)
+
+
+@pytest.mark.parametrize("ants", [2, (1, 3)])
+def test_a_task_that_counts_absent_objects_is_told_of(
+    ants: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = Task(CROWD.reward, CROWD.terminated)
+    for _ in range(2):  # once a task, also if several worlds have it
+        env = WorldEnv(RESULT, task, {**COUNTS, "Ant": ants}, start=DATA, seed=0)
+        for _ in range(6):
+            env.reset()
+            env.step(act(env))
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == (0 if ants == 2 else 1)  # two rows for two ants: nobody is absent
+    if told:
+        assert told[0].startswith("Task: reward ") and " Ant.x of rows that are no obj" in told[0]
+
+
+def test_planning_tells_of_absent_objects_too(caplog: pytest.LogCaptureFixture) -> None:
+    state = DATA.transitions(slice(0, 1)).before
+    present = {**state.present, "Ant": torch.tensor([[True, True, False]])}
+    state = oocdm.Snapshot.of(state.schema, state.values, present)
+    planner = oocdm.CEM(horizon=2, iterations=1, samples=4, elites=2)
+    for prune, task in ((True, Task(CROWD.reward, reads="Ant.x")), (False, Task(CROWD.reward))):
+        caplog.clear()
+        agent = oocdm.MPC(RESULT, task, planner, prune=prune)
+        agent.reset(1)
+        agent.act(state)
+        agent.act(state)
+        (record,) = caplog.records
+        assert record.getMessage().startswith("Task: reward depends on Ant.x of rows that are no")
+
+
+def test_mice_are_never_absent(caplog: pytest.LogCaptureFixture) -> None:
+    env, data, result = mouse()
+    counts = {"Mouse": 1, "Food": (0, 3), "Monster": 0, "Trap": (0, 2)}
+    world = WorldEnv(result, env.task, counts, start=data, seed=0)
+    for _ in range(3):
+        world.reset()
+        world.step({"Mouse": {"move": [2]}})
+    assert not caplog.records
