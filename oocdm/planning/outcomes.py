@@ -26,7 +26,8 @@ def checked_reward(simulator: Simulator, reward: Tensor, is_running: Tensor) -> 
     Traceback (most recent call last):
     ...
     oocdm.errors.PlanError: Task.reward: expected a tensor of numbers of shape (2,), one a row, \
-got float. Keep the rows apart, without float() or .item(), as in after['Mouse', 'health'].sum(1).
+got float. Keep the rows apart, without float() or .item(), as in after['Mouse', 'health'].sum(1), \
+or repeat one for all of them: torch.full((after.batch_size,), 1.0).
     """
     rows = len(is_running)
     where = f"{_who(simulator)}.reward"
@@ -102,7 +103,10 @@ def _advice(values: Any, rows: int) -> str:
     if isinstance(values, bool):
         return "Leave `terminated` out if it never ends, else keep the rows apart, as in {}."
     if not isinstance(values, Tensor):
-        return "Keep the rows apart, without float() or .item(), as in {}."
+        return (
+            "Keep the rows apart, without float() or .item(), as in {}, or repeat one for all of "
+            "them: torch.full((after.batch_size,), 1.0)."
+        )
     if values.ndim == 0:
         return "Reduce over the objects only, not over the rows, as in {}."
     if values.ndim > 1 and len(values) == rows:

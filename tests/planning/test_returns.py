@@ -124,7 +124,8 @@ def replaced(**methods: Any) -> Pushing:
         (
             replaced(reward=lambda self, before, after: 1.0),
             "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got float. "
-            "Keep the rows apart, without float() or .item(), as in after['Ball', 'x'].sum(1).",
+            "Keep the rows apart, without float() or .item(), as in after['Ball', 'x'].sum(1), or "
+            "repeat one for all of them: torch.full((after.batch_size,), 1.0).",
         ),
         (
             replaced(reward=lambda self, before, after: after["Ball", "x"].sum(1).numpy()),
