@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from oocdm.errors import PlanError
-from oocdm.schema import Field, Schema
+from oocdm.schema import Schema
 
 logger = logging.getLogger(__name__)
 
@@ -80,45 +79,33 @@ class Task:
             )
 
     def check_absent(self, before: Any, after: Any) -> None:
-        """Log a warning if reward or termination depend on rows that are no objects.
+        """Log a warning if reward or termination count rows that are no objects.
 
-        Such rows hold 0, which a mean or a minimum counts. Both functions are called again with
-        other values there. That is done for the first few states with such rows of a class, and
-        there is one warning a class.
+        Such rows hold 0, which a mean or a minimum counts. Both functions are called again for a
+        world without its rows of a class that are no objects. That is done for the first few
+        states that have any, and there is one warning a class.
         """
-        new = [
-            c
-            for c, present in before.present.items()
-            if self._looks[c] < LOOKS and not bool(present.all() & after.present[c].all())
-        ]
-        if not new:
-            return
-        self._looks.update(new)
-        found = [(c, f) for c in new for f in before.values[c]]
-        if not self._depends_on(before, after, found):
-            return
-        read = {key: self._depends_on(before, after, [key]) for key in found}
-        for c in new:
-            told = {f: who for (name, f), who in read.items() if name == c and who}
-            if told:
+        for c, present in before.present.items():
+            there = present | after.present[c]
+            if self._looks[c] == LOOKS or bool(there.all()):
+                continue
+            self._looks[c] += 1
+            world = int((~there.all(1)).int().argmax())
+            if who := self._counting(_row(before, world), _row(after, world), c, there[world]):
                 self._looks[c] = LOOKS
-                _warn(before.schema, c, told)
+                _warn(before.schema, c, who, self.reads)
 
-    def _depends_on(self, before: Any, after: Any, fields: list[tuple[str, str]]) -> set[str]:
-        """Whether reward and termination see fields of absent objects: the names of those that do.
-
-        What is no tensor with one value a row is an error, of which others tell.
-        """
-        found = set()
-        reward, ended = self.reward(before, after), self.terminated(after)
-        for end in (0, 1):
-            other_before = _with_absent(before, fields, end)
-            other_after = _with_absent(after, fields, end)
-            if _differs(reward, self.reward(other_before, other_after)):
-                found.add("reward")
-            if _differs(ended, self.terminated(other_after)):
-                found.add("termination")
-        return found
+    def _counting(self, before: Any, after: Any, c: str, there: torch.Tensor) -> list[str]:
+        """Which functions give something else for a world without rows that are no objects."""
+        less_before, less_after = (_only(each, c, there) for each in (before, after))
+        try:
+            found = {
+                "reward": (self.reward(before, after), self.reward(less_before, less_after)),
+                "termination": (self.terminated(after), self.terminated(less_after)),
+            }
+        except (RuntimeError, IndexError):
+            return []  # it is written for so many rows
+        return [name for name, (one, other) in found.items() if _differ(one, other)]
 
     def check(self, schema: Schema) -> None:
         """Raise a `SchemaError` if `reads` names something the schema does not have."""
@@ -191,49 +178,35 @@ def example(schema: Schema, reads: Sequence[str] = ()) -> str:
     return f"after[{c!r}, {f!r}]"
 
 
-def _with_absent(batch: Any, fields: list[tuple[str, str]], end: int) -> Any:
-    """A batch in which absent objects have the lowest (0) or highest (1) values of some fields."""
-    values = {c: dict(each) for c, each in batch.values.items()}
-    for c, f in fields:
-        if f in values[c]:  # actions are in the batch before a step only
-            value, present = values[c][f], batch.present[c]
-            absent = ~present.reshape(*present.shape, *[1] * (value.ndim - 2))
-            other = _range(batch.schema.field(c, f), value[present])[end]
-            values[c][f] = value.masked_fill(absent, other)
-    return replace(batch, values=values)
+def _row(batch: Any, world: int) -> Any:
+    return batch.map(lambda tensor: tensor[world : world + 1])
 
 
-def _range(kind: Field, seen: Any) -> tuple[float, float]:
-    """The ends of what a field may hold; if it has none, a little beyond what was seen."""
-    low, high = (float(seen.min()), float(seen.max())) if seen.numel() else (0.0, 0.0)
-    # Whole numbers may stand for places in a table, so others than those seen are not tried.
-    beyond = 1 + high - low if kind.dtype is np.float32 else 0.0
-    return (
-        low - beyond if kind.low is None else float(kind.low),
-        high + beyond if kind.high is None else float(kind.high),
+def _only(batch: Any, c: str, there: torch.Tensor) -> Any:
+    """A batch with only some of the rows of a class."""
+    values, observed = (
+        {**fields, c: {f: tensor[:, there] for f, tensor in fields[c].items()}}
+        for fields in (batch.values, batch.observed)
     )
+    present = {**batch.present, c: batch.present[c][:, there]}
+    return replace(batch, values=values, present=present, observed=observed)
 
 
-def _differs(one: Any, other: Any) -> bool:
-    if not all(isinstance(each, torch.Tensor) and each.ndim == 1 for each in (one, other)):
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two answers are not the same; of what is no answer others tell."""
+    if not all(isinstance(each, torch.Tensor) and each.shape == (1,) for each in (one, other)):
         return False
-    if one.shape != other.shape:
-        return False
-    is_same = (one == other) | (one.isnan() & other.isnan())
-    return not bool(is_same.all())
+    return not torch.allclose(one.double(), other.double(), rtol=1e-4, equal_nan=True)
 
 
-def _warn(schema: Schema, c: str, told: Mapping[str, set[str]]) -> None:
-    """Say which functions depend on which fields of a class, and how they would not."""
-    who = sorted(set().union(*told.values()))
-    f = next(iter(told))
-    batch = "before" if schema.field(c, f).action else "after"
-    value, mask = f'{batch}["{c}", "{f}"]', f'{batch}.present["{c}"]'
-    mask += ".unsqueeze(-1)" * len(schema.field(c, f).shape)
+def _warn(schema: Schema, c: str, who: list[str], reads: Sequence[str]) -> None:
+    """Say which functions count rows of a class that are no objects, and how they would not."""
+    own = [f for f in schema.fields(c) if f"{c}.{f}" in reads] or list(schema.fields(c))
+    batch = "before" if schema.field(c, own[0]).action else "after"
+    value, mask = f'{batch}["{c}", "{own[0]}"]', f'{batch}.present["{c}"]'
     logger.warning(
-        "Task: %s depend%s on %s of rows that are no objects: worlds with fewer objects of class "
-        "`%s` are filled up with zeros. Let only objects count, as in (%s * %s).sum(1), or in a "
-        "termination ((%s > 1) & %s).any(1).",
-        *(" and ".join(who), "" if len(who) > 1 else "s"),
-        *(", ".join(f"{c}.{name}" for name in told), c, value, mask, value, mask),
+        "Task: %s count%s rows that are no objects: worlds with fewer objects of class `%s` are "
+        "filled up with zeros. Let only objects count, as in (%s * %s).sum(1) or "
+        "((%s > 1) & %s).any(1).",
+        *(" and ".join(who), "" if len(who) > 1 else "s", c, value, mask, value, mask),
     )

@@ -1,31 +1,12 @@
-"""What training is given, checked: data, and folders to write to."""
+"""What training is given, checked: folders to write to, and data to go on with."""
 
 from __future__ import annotations
 
 import zlib
 from pathlib import Path
-from typing import Any
 
 from oocdm.data.dataset import Dataset
-from oocdm.errors import DataError, ModelError
-
-
-def check_dataset(who: str, data: Any) -> None:
-    """Raise a `DataError` unless it is a dataset that was given.
-
-    >>> check_dataset("fit", "data/block5")
-    Traceback (most recent call last):
-    oocdm.errors.DataError: fit: expected a Dataset, got 'data/block5'. Read it first: \
-oocdm.load_dataset(...).
-    """
-    if isinstance(data, Dataset):
-        return
-    if isinstance(data, str | Path):
-        got, advice = repr(str(data)), "Read it first: oocdm.load_dataset(...)."
-    else:
-        got = f"an object of type {type(data).__name__}"
-        advice = "Make one: oocdm.Dataset.from_frames(frames, schema)."
-    raise DataError(f"{who}: expected a Dataset, got {got}. {advice}")
+from oocdm.errors import ModelError
 
 
 def check_new(who: str, folder: str | Path) -> None:

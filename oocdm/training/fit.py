@@ -15,11 +15,12 @@ from oocdm.discovery import Priors
 from oocdm.discovery.priors import PriorKnowledge
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, Evidence, Graph, VariableGraph, graph_from_json
+from oocdm.inference.fitted import checked_data
 from oocdm.methods import AbstractMethod, make_method, method_from_json
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
-from oocdm.training.checks import check_dataset, check_new, checksum
+from oocdm.training.checks import check_new, checksum
 from oocdm.training.run import (
     CHECKPOINT,
     graph_to_json,
@@ -128,7 +129,7 @@ def fit(
             f"fit: expected a method's name beside preset and options, got {method!r}. "
             "Give them to the method itself."
         )
-    check_dataset("fit", data)
+    checked_data("fit", data)
     seed = read_count("fit: `seed`", seed, ModelError, least=0)
     _check_seconds(max_seconds)
     if folder is not None:
@@ -172,7 +173,7 @@ def resume(
                 f"Run {path} was begun with the dataset {config['data']}: {error} If it was "
                 "moved, say where it is: resume(..., data=...) or `oocdm resume --data`."
             ) from None
-    check_dataset("resume", data)
+    checked_data("resume", data)
     schema = Schema.from_json(read_json(path / "schema.json"))
     data.check_schema(schema, f"run {path}")
     if config.get("data_checksum", checksum(data)) != checksum(data):

@@ -534,7 +534,7 @@ def test_a_task_that_counts_absent_objects_is_told_of(
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == (0 if ants == 2 else 1)  # two rows for two ants: nobody is absent
     if told:
-        assert told[0].startswith("Task: reward ") and " Ant.x of rows that are no obj" in told[0]
+        assert told[0].startswith("Task: reward ") and "fewer objects of class `Ant`" in told[0]
 
 
 def test_planning_tells_of_absent_objects_too(caplog: pytest.LogCaptureFixture) -> None:
@@ -549,7 +549,7 @@ def test_planning_tells_of_absent_objects_too(caplog: pytest.LogCaptureFixture) 
         agent.act(state)
         agent.act(state)
         (record,) = caplog.records
-        assert record.getMessage().startswith("Task: reward depends on Ant.x of rows that are no")
+        assert record.getMessage().startswith("Task: reward counts rows that are no objects")
 
 
 def test_mice_are_never_absent(caplog: pytest.LogCaptureFixture) -> None:

@@ -605,9 +605,9 @@ def test_a_known_graph_and_priors_exclude_each_other() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("data/train", "fit: expected a Dataset, got 'data/train'. Read it first: "),
-        (Path("data"), "fit: expected a Dataset, got 'data'. Read it first: "),
-        (pd.DataFrame(), "got an object of type DataFrame. Make one: oocdm.Dataset.from_frames("),
+        ("data/train", "fit: `data`: expected an oocdm.Dataset, got str 'data/train'. Load it: "),
+        (Path("data"), "got PosixPath 'data'. Load it: oocdm.load_dataset('data')."),
+        (pd.DataFrame(), "got DataFrame. Make one with oocdm.Dataset.from_frames"),
     ],
     ids=["text", "path", "frame"],
 )
@@ -678,7 +678,7 @@ def test_a_run_goes_on_with_its_own_data_only(
     fewer = DATA.select_episodes(DATA.episode_ids[:-1])
     with pytest.raises(DataError, match=r"resume: expected the data that run .* was begun with"):
         resume(tmp_path / "run", fewer)
-    with pytest.raises(DataError, match="resume: expected a Dataset, got 'data/x'"):
+    with pytest.raises(DataError, match="resume: `data`: expected an oocdm.Dataset, got"):
         resume(tmp_path / "run", "data/x")  # type: ignore[arg-type]
     DATA.save(tmp_path / "data")
     assert_same(resume(tmp_path / "run", load_dataset(tmp_path / "data")), finished["oocdm"])
