@@ -678,7 +678,7 @@ def test_a_run_goes_on_with_its_own_data_only(
     fewer = DATA.select_episodes(DATA.episode_ids[:-1])
     with pytest.raises(DataError, match=r"resume: expected the data that run .* was begun with"):
         resume(tmp_path / "run", fewer)
-    with pytest.raises(DataError, match="resume: `data`: expected an oocdm.Dataset, got"):
+    with pytest.raises(DataError, match=r"resume: `data`: expected an oocdm\.Dataset, got"):
         resume(tmp_path / "run", "data/x")  # type: ignore[arg-type]
     DATA.save(tmp_path / "data")
     assert_same(resume(tmp_path / "run", load_dataset(tmp_path / "data")), finished["oocdm"])
