@@ -22,12 +22,11 @@ class RememberedSteps:
     goes on alike in all of them: with the same parents, the very tensors and not changed since,
     and the same seed it need not be drawn again. The latest `kept` steps of a field are kept.
 
-    >>> from oocdm.envs.mouse import MouseWorld
-    >>> world = MouseWorld()
-    >>> steps = RememberedSteps(world.true_graph, kept=20)
-    >>> x = torch.zeros(1, 1)
-    >>> state = Snapshot.of(world.schema, {c: dict.fromkeys(world.schema.fields(c), x)
-    ...                                    for c in world.schema.classes})
+    >>> import oocdm
+    >>> env = oocdm.make("mouse")
+    >>> steps = RememberedSteps(env.true_graph, kept=20)
+    >>> before = oocdm.collect(env, steps=10, seed=0).transitions(slice(0, 1)).before
+    >>> state = before.map(torch.clone)  # tensors of its own, which nobody else changes
     >>> first = steps.next_value("Food", "amount", state, 7, lambda: torch.ones(1, 1))
     >>> first is steps.next_value("Food", "amount", state, 7, lambda: torch.ones(1, 1))
     True

@@ -258,7 +258,11 @@ def test_unobserved_values_and_absent_objects_do_not_count(is_there: bool) -> No
             hidden = edited(hidden, c, f, last, None)
     if not is_there:
         present = {c: p & ~data.is_last[:, None] for c, p in data.present.items()}
-        hidden = replace(hidden, present=present)
+        observed = {
+            c: {f: known & present[c] for f, known in fields.items()}
+            for c, fields in hidden.observed.items()
+        }
+        hidden = replace(hidden, present=present, observed=observed)
     found, expected = check(hidden), check(data._take(kept))
     assert len(expected) > 4
     assert [f.what for f in found] == [f.what for f in expected]
