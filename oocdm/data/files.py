@@ -18,12 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from oocdm.data.column import Column, Keys
 from oocdm.data.log import Log
 from oocdm.data.table import (
     KEY_COLUMNS,
     STEP_COLUMNS,
-    Column,
-    Keys,
     Steps,
     align_episodes,
     build_log,

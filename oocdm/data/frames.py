@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from oocdm.data.column import Column, Keys
 from oocdm.data.log import Log
 from oocdm.data.table import (
     KEY_COLUMNS,
     STEP_COLUMNS,
-    Column,
-    Keys,
     Steps,
     align_episodes,
     build_log,

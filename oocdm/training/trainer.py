@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +22,7 @@ from oocdm.models.features import Featuriser, Inputs
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.calibration import calibrate_sigma
+from oocdm.training.clock import Clock
 from oocdm.training.optimiser import make_optimiser
 from oocdm.training.precision import warn_of_rounding
 
@@ -62,37 +62,6 @@ class Position:
     found: list[list[bool]] = field(default_factory=list)  # edges after each iteration
     history: list[dict[str, Any]] = field(default_factory=list)
     rng: dict[str, Any] = field(default_factory=dict)
-
-
-class Clock:
-    """How much of a phase's time is over, if time is limited.
-
-    Learning rates fall and blurs shrink with time as they do with steps, so that training that
-    must end early ends as it should.
-    """
-
-    def __init__(self, origin: float, max_seconds: float | None) -> None:
-        self.origin, self.max_seconds = origin, max_seconds
-        self._begin, self._end = 0.0, 0.0
-
-    def start(self, begin: float, share: float) -> None:
-        """Start a phase that began then and has so much of the time that was left."""
-        if self.max_seconds is not None:
-            left = max(self.max_seconds - begin, 0.0)
-            self._begin, self._end = begin, begin + share * left
-
-    @property
-    def share(self) -> float:
-        """How much of the phase's time is over, from 0 to 1; 0 if time is not limited."""
-        if self.max_seconds is None:
-            return 0.0
-        length = self._end - self._begin
-        return min(max((self.elapsed - self._begin) / length, 0.0), 1.0) if length > 0 else 1.0
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since training began."""
-        return time.perf_counter() - self.origin
 
 
 class Trainer:
@@ -191,7 +160,7 @@ class Trainer:
             "learn": self._learn_round,
             "polish": self._polish_round,
         }
-        clock = Clock(time.perf_counter() - self.position.seconds, max_seconds)
+        clock = Clock(self.position.seconds, max_seconds)
         while self.position.phase != "done":
             phase = self.position.phase
             began = self.position.began.setdefault(phase, clock.elapsed)

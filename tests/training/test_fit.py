@@ -41,7 +41,7 @@ from oocdm import (
 )
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.methods import AbstractMethod
-from oocdm.training import Trainer, trainer
+from oocdm.training import Trainer, clock, trainer
 from oocdm.training.run import CHECKPOINT
 from tests.inference.ragged import ragged
 
@@ -355,7 +355,7 @@ def test_what_limited_time_left_undone_is_told(
 ) -> None:
     """Learning has three quarters of the time, and polishing is over long before its end."""
     watch = Watch()
-    monkeypatch.setattr(trainer, "time", watch)
+    monkeypatch.setattr(clock, "time", watch)
     result = fit(DATA, LIMITED, callback=watch, max_seconds=limit)
     done = {row["phase"]: row["step"] for row in result.history}
     assert done == {"learn": steps, "polish": 4}
@@ -367,7 +367,7 @@ def test_a_resumed_phase_has_no_more_time_than_it_had(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = Watch()
-    monkeypatch.setattr(trainer, "time", watch)
+    monkeypatch.setattr(clock, "time", watch)
 
     def interrupt(progress: Progress) -> None:
         watch(progress)
@@ -379,7 +379,7 @@ def test_a_resumed_phase_has_no_more_time_than_it_had(
     watch.now = 1000.0  # another process
     result = resume(tmp_path, DATA, callback=watch)
     whole = Watch()
-    monkeypatch.setattr(trainer, "time", whole)
+    monkeypatch.setattr(clock, "time", whole)
     assert_same(result, fit(DATA, LIMITED, callback=whole, max_seconds=12.0))
 
 

@@ -1,0 +1,133 @@
+"""One column of a table: which rows it has, and its cells in the dtype of their field."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from oocdm.errors import DataError
+from oocdm.schema import Categorical, Field
+
+logger = logging.getLogger(__name__)
+
+MOST_LOST = 0.02  # of a column's spread, that rounding may take without a word
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Which object each row of a class's table describes, and when.
+
+    `code` points into `ids`, the sorted names of the objects: whole numbers or strings.
+
+    >>> keys = Keys(np.array([0]), np.array([3]), np.array([1]), np.array(["a", "b"], object))
+    >>> keys.place(0)
+    'episode 0, step 3, object b'
+    """
+
+    episode: np.ndarray
+    step: np.ndarray
+    code: np.ndarray
+    ids: np.ndarray
+
+    def place(self, cell: int) -> str:
+        """Where a row stands in the log, for messages."""
+        name = self.ids[self.code[cell]]
+        return f"episode {self.episode[cell]}, step {self.step[cell]}, object {name}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One field's column in a class's table; `wanted` (table row,) says which cells to read.
+
+    >>> from oocdm.schema import Real
+    >>> keys = Keys(np.array([0]), np.array([3]), np.array([0]), np.array([7]))
+    >>> column = Column("Block", "s1", Real(), keys, np.array([True]))
+    >>> print(column.error(0, "a number", "'red'"))
+    Field `Block.s1`: expected a number, got 'red' at episode 0, step 3, object 7.
+    """
+
+    class_name: str
+    field_name: str
+    field: Field
+    keys: Keys
+    wanted: np.ndarray
+
+    def error(self, cell: int, expected: str, got: str, advice: str = "") -> DataError:
+        """The error for one cell, by its row in the table."""
+        return DataError(
+            f"Field `{self.class_name}.{self.field_name}`: expected {expected}, got {got} at "
+            f"{self.keys.place(cell)}.{' ' if advice else ''}{advice}"
+        )
+
+
+def cast(column: Column, known: np.ndarray, cells: np.ndarray, nan_advice: str) -> np.ndarray:
+    """The known cells in the field's own dtype."""
+    field = column.field
+    kind = cells.dtype.kind
+    if kind not in "biuf":
+        expected = "whole numbers" if field.dtype is np.int64 else "numbers"
+        if isinstance(field, Categorical) and field.names:
+            expected = f"one of the names {', '.join(field.names)} or a whole number"
+        raise DataError(
+            f"Field `{column.class_name}.{column.field_name}`: expected {expected}, got a column "
+            f"of dtype {cells.dtype}{_first_strange(column, known, cells)}."
+        )
+    if cells.shape[1:] != field.shape:
+        raise DataError(
+            f"Field `{column.class_name}.{column.field_name}`: expected values of shape "
+            f"{field.shape}, got {cells.shape[1:]}."
+        )
+    if kind == "f":
+        advice = nan_advice.format(name=column.field_name)
+        _check(column, known, cells, np.isnan(cells), "a finite number", advice)
+    if field.dtype is np.int64:
+        _check(column, known, cells, not_whole(cells), "a whole number (int64)", "")
+    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused
+        held = cells.astype(field.dtype)
+    if field.dtype is np.float32 and held.size:
+        _warn_of_rounding(column, cells, held)
+    return held
+
+
+def _warn_of_rounding(column: Column, cells: np.ndarray, held: np.ndarray) -> None:
+    """Warn if much of what the values differ in is lost; `fit` warns of what is lost of changes."""
+    with np.errstate(invalid="ignore"):
+        lost, spread = np.abs(cells - held).max(), np.ptp(cells)
+    if np.isfinite(lost) and spread > 0 and lost > MOST_LOST * spread:
+        logger.warning(
+            "Field `%s.%s`: values such as %.8g are kept to 7 digits, and up to %.2g is lost of a "
+            "spread of %.2g. Subtract a number near them from the column.",
+            *(column.class_name, column.field_name, cells.flat[0], lost, spread),
+        )
+
+
+def _check(
+    column: Column,
+    known: np.ndarray,
+    cells: np.ndarray,
+    bad: np.ndarray,
+    expected: str,
+    advice: str,
+) -> None:
+    if bad.any():
+        where = tuple(np.argwhere(bad)[0])
+        got = "NaN" if cells[where] != cells[where] else str(cells[where])
+        raise column.error(int(np.flatnonzero(known)[where[0]]), expected, got, advice)
+
+
+def not_whole(cells: np.ndarray) -> np.ndarray:
+    if cells.dtype.kind == "f":
+        return np.asarray((cells != np.floor(cells)) | (np.abs(cells) >= 2.0**63))
+    if cells.dtype.kind == "u":
+        return np.asarray(cells > np.uint64(np.iinfo(np.int64).max))
+    return np.zeros(cells.shape, dtype=bool)
+
+
+def _first_strange(column: Column, known: np.ndarray, cells: np.ndarray) -> str:
+    """Which value makes a column of any objects unusable as numbers."""
+    for cell, value in zip(np.flatnonzero(known), cells, strict=True):
+        if not isinstance(value, int | float | np.number | np.bool_):
+            return f", with {value!r} at {column.keys.place(int(cell))}"
+    return ""
