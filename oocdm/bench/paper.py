@@ -14,7 +14,7 @@ from oocdm.bench.cells import Experiment, experiment
 from oocdm.bench.discovery_times import SAMPLES, check_timed, discovery_time
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.mouse import Tell
-from oocdm.bench.results import recall
+from oocdm.bench.results import recall, recall_all
 from oocdm.data import Dataset, collect
 from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph, VariableEdges
@@ -48,27 +48,36 @@ def run_paper(
     minutes: float | None = None,
     progress: CellProgress | None = None,
     variant: str = VARIANT,
+    jobs: int = 1,
 ) -> dict[str, Any]:
     """Run cells and return {"cells": [...], "summary": ...}.
 
     With a results folder each finished cell is written there, and cells that are there already
     are read instead of run again. Whatever is wrong with the request is told before any cell runs.
+    With several `jobs` so many cells run side by side, and progress counts finished cells.
     """
-    jobs = {
+    cells = {
         f"{env}-{method}-{preset}-{variant}-seed{seed}": (env, method, seed)
         for env in envs
         for method in methods
         for seed in seeds
     }
-    for name, (env, method, _) in jobs.items():
+    for name, (env, method, _) in cells.items():
         make_method(method, preset, **experiment(env).fit_options(method, preset))
         if results_folder is not None:
             _check_minutes(Path(results_folder) / f"{name}.json", minutes)
-    cells = []
-    for name, (env, method, seed) in jobs.items():
-        measure = partial(_run_cell, env, method, seed, preset, variant, minutes, name, progress)
-        cells.append(recall(results_folder, name, measure))
-    return {"cells": cells, "summary": _summarise(cells)}
+
+    def count(done: int, total: int) -> None:
+        if progress is not None:
+            progress("", Progress("Cells", done, total, {}))
+
+    shown = progress if jobs == 1 else None
+    measures = {
+        name: partial(_run_cell, *cell, preset, variant, minutes, name, shown)
+        for name, cell in cells.items()
+    }
+    found = recall_all(results_folder, measures, jobs, count)
+    return {"cells": found, "summary": _summarise(found)}
 
 
 def _check_minutes(path: Path, minutes: float | None) -> None:
@@ -113,13 +122,15 @@ def run_times(
 
 
 def run_graphs(
-    results_folder: str | Path | None = None, progress: CellProgress | None = None
+    results_folder: str | Path | None = None,
+    progress: CellProgress | None = None,
+    jobs: int = 1,
 ) -> dict[str, Any]:
     """The table of graphs: automatic decisions, with no setting for any environment."""
     cells = []
     for envs, variant, seeds in GRAPHS:
         found = run_paper(
-            envs, ["oocdm"], seeds, "default", results_folder, None, progress, variant
+            envs, ["oocdm"], seeds, "default", results_folder, None, progress, variant, jobs
         )
         cells += found["cells"]
     return {"cells": cells, "summary": _summarise(cells)}

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from oocdm.training.run import write_json
 
@@ -27,3 +31,37 @@ def recall(folder: str | Path | None, name: str, measure: Callable[[], Result]) 
     result = measure()
     write_json(path, result)
     return result
+
+
+def recall_all(
+    folder: str | Path | None,
+    measures: Mapping[str, Callable[[], Result]],
+    jobs: int = 1,
+    tell: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Result]:
+    """All results, in the order of their names, `jobs` of them at a time.
+
+    More than one are measured side by side in processes of their own, to which `measures` must be
+    able to go (functions of a module and `partial`s of them, no closures). Each result is written
+    when it is there; `tell` hears how many are, of how many.
+
+    >>> recall_all(None, {"answer": lambda: {"answer": 42}})
+    [{'answer': 42}]
+    """
+    if jobs == 1:
+        return [recall(folder, name, measure) for name, measure in measures.items()]
+    # Not forked: a copy of a process whose threads hold locks may wait for ever.
+    pool = ProcessPoolExecutor(
+        jobs, get_context("spawn"), torch.set_num_threads, (torch.get_num_threads(),)
+    )
+    with pool:
+        futures = [pool.submit(recall, folder, *measure) for measure in measures.items()]
+        try:
+            tell(0, len(futures))
+            for done, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                tell(done, len(futures))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [future.result() for future in futures]

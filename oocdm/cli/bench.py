@@ -50,54 +50,67 @@ def paper(
         float | None, typer.Option(min=0, help="End each fit after so long.")
     ] = None,
     threads: Threads = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Cells that are fitted side by side, each with its threads.")
+    ] = 1,
     output: Results = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure graph accuracy, AILL, times, sizes and returns as the paper's tables do."""
-    from oocdm.bench.paper import run_graphs, run_paper
-    from oocdm.report.terminal import cells_table
-
     if table not in (None, *TABLES):
         raise OocdmError(f"Option --table: expected {', '.join(TABLES)}, got {table!r}.")
     given = {"--env": env, "--method": method, "--seeds": seeds, "--minutes": minutes}
     given |= {"--preset": preset != "default", "--variant": variant != "released"}
-    given["--episodes"] = episodes
+    given |= {"--episodes": episodes, "--jobs": jobs > 1}
     if table in ("returns", "unseen"):
-        _refuse(table, given, "--env", "--minutes", "--preset", "--variant")
+        _refuse(table, given, "--env", "--minutes", "--preset", "--variant", "--jobs")
         _measure_acting(table, method, seeds, episodes or 10, output, threads, as_json)
         return
     _refuse(table or "single cells", given, "--episodes")
-    if env and table is not None:
-        if table == "time":
-            _refuse(table, given, "--seeds", "--preset", "--variant", "--minutes")
-        _compare(
-            table, env, method or ["all"], seeds, preset, variant, minutes, output, threads, as_json
-        )
-        return
-    if (table is None) == (not env) or table in ("aill", "time", "size"):
+    if not env and table != "graphs":
         raise OocdmError(
             "bench paper: expected --env, --table graphs, returns or unseen, or both --env and one "
             "of --table graphs, aill, time and size."
         )
-
-    if table == "graphs":
-        _refuse("graphs without --env", given, *given)
+    if not env:
+        _refuse("graphs without --env", given, *(name for name in given if name != "--jobs"))
+    if table == "time":
+        _refuse(table, given, "--seeds", "--preset", "--variant", "--minutes", "--jobs")
+    # Where methods are compared each cell has the same time unless it is told otherwise.
+    is_compared = bool(env) and table is not None
 
     def run(bar: ProgressBar) -> dict[str, Any]:
-        if table == "graphs":
-            return run_graphs(output, bar.show_cell)
+        from oocdm.bench.discovery_times import METHODS as TIMED
+        from oocdm.bench.paper import run_graphs, run_paper, run_times
+
+        if not env:
+            return run_graphs(output, bar.show_cell, jobs)
+        methods = method or (["all"] if is_compared else ["oocdm"])
+        if table == "time":
+            timed = _all_or(methods, lambda each: each.name in TIMED)
+            return run_times(env, timed, output, bar.show)
         return run_paper(
-            envs=env or [],
-            methods=_all_or(method or ["oocdm"]),
-            seeds=parse_seeds(seeds or "0"),
+            envs=env,
+            methods=_all_or(methods),
+            seeds=parse_seeds(seeds or ("0-2" if is_compared else "0")),
             preset=preset,
             results_folder=output,
-            minutes=minutes,
+            minutes=MINUTES if minutes is None and is_compared else minutes,
             progress=bar.show_cell,
             variant=variant,
+            jobs=jobs,
         )
 
-    _measure(run, lambda answer: [cells_table(answer["cells"])], threads, as_json)
+    def show(answer: dict[str, Any]) -> list[Table]:
+        from oocdm.bench.figures import paper_figures
+        from oocdm.report.comparison import comparison_rows
+        from oocdm.report.terminal import cells_table, text_table
+
+        if table is None or not env:
+            return [cells_table(answer["cells"])]
+        return [text_table(*comparison_rows(table, answer["cells"], paper_figures()))]
+
+    _measure(run, show, threads, as_json)
 
 
 def _refuse(table: str, given: Mapping[str, Any], *options: str) -> None:
@@ -107,47 +120,6 @@ def _refuse(table: str, given: Mapping[str, Any], *options: str) -> None:
             raise OocdmError(
                 f"bench paper: the table of {table} has no use for {option}. Leave it out."
             )
-
-
-def _compare(
-    table: str,
-    envs: list[str],
-    methods: list[str],
-    seeds: str | None,
-    preset: str,
-    variant: str,
-    minutes: float | None,
-    output: Path | None,
-    threads: int,
-    as_json: bool,
-) -> None:
-    """Methods side by side: each cell has the same time unless it is told otherwise."""
-    from oocdm.bench.discovery_times import METHODS as TIMED
-    from oocdm.bench.figures import paper_figures
-    from oocdm.bench.paper import run_paper, run_times
-    from oocdm.report.comparison import comparison_rows
-    from oocdm.report.terminal import text_table
-
-    def run(bar: ProgressBar) -> dict[str, Any]:
-        if table == "time":
-            timed = _all_or(methods, lambda each: each.name in TIMED)
-            return run_times(envs, timed, output, bar.show)
-        return run_paper(
-            envs,
-            _all_or(methods),
-            parse_seeds(seeds or "0-2"),
-            preset,
-            output,
-            MINUTES if minutes is None else minutes,
-            bar.show_cell,
-            variant,
-        )
-
-    def show(answer: dict[str, Any]) -> list[Table]:
-        header, rows = comparison_rows(table, answer["cells"], paper_figures())
-        return [text_table(header, rows)]
-
-    _measure(run, show, threads, as_json)
 
 
 def _all_or(

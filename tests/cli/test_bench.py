@@ -133,6 +133,8 @@ def test_cells_with_another_limit_are_not_taken_for_those_asked(
         (["--table", "graphs", "--preset", "paper"], "without --env has no use for --preset"),
         ([*TABLES["time"], "--seeds", "0"], "the table of time has no use for --seeds"),
         ([*TABLES["time"], "--minutes", "2"], "the table of time has no use for --minutes"),
+        ([*TABLES["time"], "--jobs", "2"], "the table of time has no use for --jobs"),
+        (["--table", "returns", "--jobs", "2"], "the table of returns has no use for --jobs"),
         ([*TABLES["graphs"], "--episodes", "2"], "table of graphs has no use for --episodes"),
     ],
 )
