@@ -14,7 +14,14 @@ from oocdm.data.values import read_count
 from oocdm.discovery import Priors
 from oocdm.discovery.priors import PriorKnowledge
 from oocdm.errors import DataError, GraphError, ModelError
-from oocdm.graph import ClassGraph, Evidence, Graph, VariableGraph, graph_from_json
+from oocdm.graph import (
+    ClassGraph,
+    Evidence,
+    Graph,
+    VariableGraph,
+    graph_from_json,
+    graph_from_rows,
+)
 from oocdm.inference.fitted import checked_data
 from oocdm.methods import AbstractMethod, make_method, method_from_json
 from oocdm.models.scales import Scales
@@ -110,10 +117,11 @@ def fit(
 ) -> FitResult:
     """Learn a causal world model from logged transitions.
 
-    With `graph`, a graph or the rows of one between classes, it is known and not discovered.
-    `priors` are what is known of single edges:
-    rows such as `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. With
-    `folder` checkpoints are written there after every round, so that `resume` can go on after an
+    With `graph`, a graph or the rows of one, it is known and not discovered. Rows are between
+    classes or, for methods that know objects one by one, between variables, such as
+    `Block[1].s1 <- Block[0].s1`. `priors` are what is known of single edges: rows such as
+    `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. With `folder`
+    checkpoints are written there after every round, so that `resume` can go on after an
     interruption, and the finished run at the end. `max_seconds` shortens training to that time.
     Further options are the method's own.
 
@@ -138,7 +146,7 @@ def fit(
     known = Priors.of(data.schema, priors)
     if graph is not None and known.rows:
         raise GraphError("fit: expected a known graph or priors, got both.")
-    known_graph = _read_graph(data.schema, graph)
+    known_graph = _read_graph(data, graph)
     trainer = Trainer(data, chosen, seed, known_graph, device, known)
     extra = {
         "known_graph": None if known_graph is None else known_graph.to_json(),
@@ -302,11 +310,12 @@ def _check_seconds(max_seconds: float | None) -> None:
         )
 
 
-def _read_graph(schema: Schema, graph: Graph | Sequence[str] | None) -> Graph | None:
+def _read_graph(data: Dataset, graph: Graph | Sequence[str] | None) -> Graph | None:
     if graph is None or isinstance(graph, ClassGraph | VariableGraph):
         return graph
     if isinstance(graph, Sequence) and all(isinstance(row, str) for row in graph):
-        return ClassGraph.parse(schema, [graph] if isinstance(graph, str) else graph)
+        rows = [graph] if isinstance(graph, str) else graph
+        return graph_from_rows(data.schema, rows, data.max_counts)
     raise GraphError(
         "fit: `graph`: expected a graph, or rows such as `Block.s1 <- self.a`, got "
         f"{type(graph).__name__}."

@@ -341,6 +341,7 @@ def test_dense_methods_do_not_discover(name: str, fitted: dict[str, FitResult]) 
 def test_a_known_graph_is_kept(name: str) -> None:
     result = oocdm.fit(DATA, name, graph=TRUE, schedule=QUICK)
     assert result.graph == TRUE
+    assert oocdm.fit(DATA, name, graph=ROWS, schedule=QUICK).graph == TRUE
     assert set(result.evidence.decision) == {"required", "forbidden"}
 
 
