@@ -15,6 +15,7 @@ from oocdm.discovery import (
 )
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph, EdgeIndex, Evidence
+from oocdm.inference.fitted import checked_data, checked_result
 from oocdm.methods import AbstractMethod, FirstLook, Look, Oocdm
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
@@ -40,7 +41,7 @@ def discover(
     >>> len(discover(result, data).evidence.score)
     84
     """
-    method = _method(result, threshold)
+    method = _method("discover", result, data, threshold)
     data.check_schema(result.schema, "the model")
     method.check_data(data)
     edges = result.model.edges
@@ -82,7 +83,7 @@ def discover_variables(
     >>> len(found.score)
     120
     """
-    method = _method(result, threshold)
+    method = _method("discover_variables", result, data, threshold)
     if not (isinstance(method, Oocdm) and isinstance(result.graph, ClassGraph)):
         raise ModelError(
             f"discover_variables: expected a run of the method `oocdm`, got `{method.name}`."
@@ -97,8 +98,12 @@ def discover_variables(
     )
 
 
-def _method(result: FitResult, threshold: float | None) -> AbstractMethod:
-    """The method of a run, with another threshold if there is one."""
+def _method(
+    where: str, result: FitResult, data: Dataset, threshold: float | None
+) -> AbstractMethod:
+    """The method of a run, with another threshold if there is one; refuses what is no run."""
+    checked_result(where, result)
+    checked_data(where, data)
     method = result.method
     if isinstance(method, Oocdm):
         # The network is trained: what it will not have shown by then it does not know.

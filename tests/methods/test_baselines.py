@@ -33,6 +33,7 @@ from oocdm import (
 from oocdm.data.snapshot import Snapshot
 from oocdm.discovery.independence_tests import Answer, FastCit
 from oocdm.discovery.variable_tests import VariableTests
+from oocdm.errors import OocdmError
 from oocdm.graph import VariableEdges
 from oocdm.methods import METHODS, AbstractVariableMethod, make_method
 from oocdm.methods.cdl import masked_max
@@ -572,6 +573,12 @@ def test_options_out_of_range(name: str, option: str, value: Any, expected: str)
     message = f"Method `{name}`: `{option}`: expected {expected}, got {value!r}."
     with pytest.raises(ModelError, match=re.escape(message)):
         make_method(name, **{option: value})
+
+
+@pytest.mark.parametrize("name", ["oocdm", "cdl", "cdl-a"])
+def test_a_threshold_that_is_no_number_is_refused_before_training(name: str) -> None:
+    with pytest.raises(OocdmError, match=r"^threshold: expected a number of nats or None, got nan"):
+        make_method(name, threshold=float("nan"))
 
 
 def test_whole_numbers_are_numbers() -> None:
