@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -31,13 +31,14 @@ from oocdm import (
     VariableGraph,
 )
 from oocdm.data.snapshot import Snapshot
+from oocdm.discovery import Discovery
 from oocdm.discovery.independence_tests import Answer, FastCit
 from oocdm.discovery.variable_tests import VariableTests
 from oocdm.errors import OocdmError
-from oocdm.graph import VariableEdges
+from oocdm.graph import AbstractEdgeSpace, Evidence, VariableEdges
 from oocdm.methods import METHODS, AbstractVariableMethod, make_method
-from oocdm.methods.cdl import masked_max
-from oocdm.methods.method import Standing
+from oocdm.methods.cdl import Cdl, masked_max
+from oocdm.methods.method import FirstLook, Look, Standing
 from oocdm.methods.ticsa import TicsaModel
 from oocdm.methods.variable_method import WidthByObjects
 from oocdm.models.scales import Scales
@@ -357,6 +358,51 @@ def test_priors_hold_for_all_objects(name: str) -> None:
         assert "Lamp[0].heat" in parents and f"Ball[{i}].push" not in parents
         assert decision[f"Ball[{i}].x <- Lamp[0].heat"] == "required"
         assert decision[f"Ball[{i}].x <- Ball[{i}].push"] == "forbidden"
+
+
+@dataclass(frozen=True)
+class Headstrong(Cdl):
+    """Says the contrary of what it is given, of every edge, before training and after it."""
+
+    name: ClassVar[str] = "headstrong"
+    first: bool = False
+    size: int = FULL.matrix.size
+
+    def discover_first(self, look: FirstLook) -> Discovery | None:
+        return self._all(look.edges, True) if self.first else None
+
+    def discover(self, look: Look) -> Discovery | None:
+        return self._all(look.model.edges, not look.estimate.all())
+
+    def _all(self, edges: AbstractEdgeSpace, are_in: bool) -> Discovery:
+        decision = np.full(len(edges), "yes" if are_in else "no")
+        said = replace(Evidence.nothing(edges), decision=decision)
+        return Discovery(np.full(self.size, are_in), said)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_what_was_given_holds_whatever_a_method_says(first: bool) -> None:
+    method = Headstrong(schedule=QUICK, first=first)
+    given = oocdm.fit(DATA, method, graph=TRUE)
+    assert given.graph == TRUE
+    rows = ["Ball.x <- Lamp[*].heat, !self.push"]
+    result = oocdm.fit(DATA, method, priors=rows)
+    assert isinstance(result.graph, VariableGraph)
+    for i in range(2):
+        parents = result.graph.parents(f"Ball[{i}].x")
+        assert "Lamp[0].heat" in parents and f"Ball[{i}].push" not in parents
+    assert set(result.evidence.decision) > {"required", "forbidden"}
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_structure_of_another_size_is_refused(first: bool) -> None:
+    name = "discover_first" if first else "discover"
+    message = (
+        f"Method `headstrong`: `{name}`: expected a structure of 24 booleans, the first 24 for the "
+        "possible edges, got bool of shape (3,)."
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        oocdm.fit(DATA, Headstrong(schedule=QUICK, first=first, size=3))
 
 
 @pytest.mark.parametrize(("name", "options"), [("cdl", {"threshold": None}), ("grader", {})])
