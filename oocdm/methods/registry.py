@@ -92,8 +92,10 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     return chosen.preset(preset, **read_options(chosen, options))
 
 
-def method_from_json(data: dict[str, Any]) -> AbstractMethod:
-    """Read back what `AbstractMethod.to_json` wrote.
+def method_from_json(
+    data: dict[str, Any], own: type[AbstractMethod] | None = None
+) -> AbstractMethod:
+    """Read back what `AbstractMethod.to_json` wrote; `own` is a class that no package adds.
 
     >>> method = make_method("oofull", "paper")
     >>> method_from_json(method.to_json()) == method
@@ -101,7 +103,7 @@ def method_from_json(data: dict[str, Any]) -> AbstractMethod:
     """
     options = dict(data)
     name = str(options.pop("name", ""))
-    chosen = method_class(name)
+    chosen = method_class(name) if own is None else own
     try:
         return chosen.from_json(options)
     except (KeyError, TypeError) as error:

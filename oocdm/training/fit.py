@@ -13,7 +13,7 @@ from oocdm.data.dataset import Dataset, load_dataset
 from oocdm.data.values import read_count
 from oocdm.discovery import Priors
 from oocdm.discovery.priors import PriorKnowledge
-from oocdm.errors import DataError, GraphError, ModelError
+from oocdm.errors import DataError, GraphError, ModelError, suggest
 from oocdm.graph import (
     ClassGraph,
     Evidence,
@@ -23,7 +23,13 @@ from oocdm.graph import (
     graph_from_rows,
 )
 from oocdm.inference.fitted import checked_data
-from oocdm.methods import AbstractMethod, make_method, method_from_json
+from oocdm.methods import (
+    METHODS,
+    AbstractMethod,
+    make_method,
+    method_from_json,
+    method_names,
+)
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
@@ -123,7 +129,8 @@ def fit(
     `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. With `folder`
     checkpoints are written there after every round, so that `resume` can go on after an
     interruption, and the finished run at the end. `max_seconds` shortens training to that time.
-    Further options are the method's own.
+    Further options are the method's own. A run of a method that is given as an object, and that no
+    installed package adds, is read again with its class: `load(folder, method=Mine)`.
 
     >>> import oocdm
     >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=300, seed=0)
@@ -132,17 +139,12 @@ def fit(
     >>> len(result.history)
     2
     """
-    if not isinstance(method, str) and (options or preset != "default"):
-        raise ModelError(
-            f"fit: expected a method's name beside preset and options, got {method!r}. "
-            "Give them to the method itself."
-        )
     checked_data("fit", data)
     seed = read_count("fit: `seed`", seed, ModelError, least=0)
     _check_seconds(max_seconds)
     if folder is not None:
         check_new("fit", folder)
-    chosen = make_method(method, preset, **options) if isinstance(method, str) else method
+    chosen = _choose_method(method, preset, options)
     known = Priors.of(data.schema, priors)
     if graph is not None and known.rows:
         raise GraphError("fit: expected a known graph or priors, got both.")
@@ -161,16 +163,21 @@ def fit(
 
 
 def resume(
-    folder: str | Path, data: Dataset | None = None, callback: Callback | None = None
+    folder: str | Path,
+    data: Dataset | None = None,
+    callback: Callback | None = None,
+    method: type[AbstractMethod] | None = None,
 ) -> FitResult:
     """Go on with an interrupted run; the result equals that of an uninterrupted one.
 
-    Without `data` the dataset is read from where the run's config says it was.
+    Without `data` the dataset is read from where the run's config says it was. `method` is the
+    class of a method of one's own that no installed package adds.
     """
     path = Path(folder)
     config = _read_config(path)
     if (path / HISTORY).is_file():
-        return load(path)
+        return load(path, method)
+    chosen = _method_of(path, config, method)
     if data is None:
         if not config.get("data"):
             raise ModelError(f"Run {path} does not say where its data are: pass data=.")
@@ -192,7 +199,7 @@ def resume(
     known = config.get("known_graph")
     trainer = Trainer(
         data,
-        method_from_json(config["method"]),
+        chosen,
         int(config["seed"]),
         None if known is None else graph_from_json(schema, known),
         priors=Priors.of(schema, config.get("priors")),
@@ -203,8 +210,11 @@ def resume(
     return _finish(trainer, path, callback, config.get("max_seconds"), extra)
 
 
-def load(folder: str | Path) -> FitResult:
-    """Read a run that `FitResult.save` or `fit(folder=...)` wrote."""
+def load(folder: str | Path, method: type[AbstractMethod] | None = None) -> FitResult:
+    """Read a run that `FitResult.save` or `fit(folder=...)` wrote.
+
+    `method` is the class of a method of one's own that no installed package adds.
+    """
     path = Path(folder)
     config = _read_config(path)
     if not (path / HISTORY).is_file() and (path / CHECKPOINT).is_file():
@@ -212,17 +222,60 @@ def load(folder: str | Path) -> FitResult:
             f"Run {path} is not finished. Go on with it: oocdm.resume or `oocdm resume {path}`."
         )
     schema = Schema.from_json(read_json(path / "schema.json"))
-    method = method_from_json(config["method"])
+    chosen = _method_of(path, config, method)
     counts = config.get("counts")
-    model, learned = (_read_model(path / name, method, schema, counts) for name in (MODEL, LEARNED))
+    model, learned = (_read_model(path / name, chosen, schema, counts) for name in (MODEL, LEARNED))
     graph, evidence = read_graph(path, model.edges)
     history = read_json(path / HISTORY)
     return FitResult(
-        *(model, graph, evidence, learned, method),
+        *(model, graph, evidence, learned, chosen),
         int(config["seed"]),
         history["rounds"],
         history["seconds"],
     )
+
+
+def _choose_method(
+    method: str | AbstractMethod, preset: str, options: dict[str, Any]
+) -> AbstractMethod:
+    if isinstance(method, str):
+        return make_method(method, preset, **options)
+    if not isinstance(method, AbstractMethod):
+        is_class = isinstance(method, type) and issubclass(method, AbstractMethod)
+        advice = f" Make one of the class: {method.__name__}()." if is_class else ""
+        raise ModelError(
+            "fit: `method`: expected a method's name, or a method such as Oocdm(), got "
+            f"{method!r}.{advice}"
+        )
+    if options or preset != "default":
+        raise ModelError(
+            f"fit: expected a method's name beside preset and options, got {method!r}. "
+            "Give them to the method itself."
+        )
+    if METHODS.get(method.name, type(method)) is not type(method):
+        raise ModelError(
+            f"fit: `method`: the class {type(method).__name__} has the name `{method.name}` of "
+            "another method, as which its runs would be read. Give it a `name` of its own."
+        )
+    return method
+
+
+def _method_of(
+    path: Path, config: dict[str, Any], own: type[AbstractMethod] | None
+) -> AbstractMethod:
+    """The method of a run, of the class `own` if it is given."""
+    name = str(config["method"].get("name", ""))
+    if own is None and name not in method_names():
+        raise ModelError(
+            f"Run {path}: unknown method `{name}`. {suggest(name, method_names())} If it is one of "
+            "your own, install the package that adds it, or give its class: "
+            "oocdm.load(..., method=...), oocdm.resume(..., method=...)."
+        )
+    is_class = isinstance(own, type) and issubclass(own, AbstractMethod)
+    if own is not None and not (is_class and own.name == name):
+        got = f"that of `{own.name}`" if is_class else repr(own)
+        raise ModelError(f"Run {path}: expected the class of the method `{name}`, got {got}.")
+    return method_from_json(config["method"], own)
 
 
 def _read_model(
