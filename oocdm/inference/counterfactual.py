@@ -16,7 +16,7 @@ from oocdm.data.values import read_count, read_value
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Variable
 from oocdm.inference.dynamics import Dynamics
-from oocdm.inference.fitted import Fitted, checked_data, checked_result
+from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
 from oocdm.inference.names import place_hint, read_variable
 from oocdm.inference.words import both_in_words, counted
 from oocdm.models.prediction import Predictions
@@ -139,7 +139,7 @@ def counterfactual(
     """
     checked_result("counterfactual", result)
     data = checked_data("counterfactual", data)
-    data.check_schema(result.model.schema, "the model")
+    check_fit("counterfactual", result, data)
     seed = read_count("counterfactual: `seed`", seed, ModelError, least=0)
     if horizon is not None:
         advice = "It is how many steps the answer has."

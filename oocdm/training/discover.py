@@ -15,7 +15,7 @@ from oocdm.discovery import (
 )
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph, EdgeIndex, Evidence
-from oocdm.inference.fitted import checked_data, checked_result
+from oocdm.inference.fitted import check_fit, checked_data, checked_result
 from oocdm.methods import AbstractMethod, FirstLook, Look, Oocdm
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
@@ -42,7 +42,7 @@ def discover(
     84
     """
     method = _method("discover", result, data, threshold)
-    data.check_schema(result.schema, "the model")
+    check_fit("discover", result, data)
     method.check_data(data)
     edges = result.model.edges
     testable = edges.spread(EdgeIndex.of(result.schema).testable(data.max_counts))

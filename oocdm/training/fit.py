@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from oocdm.data.dataset import Dataset, load_dataset
+from oocdm.data.object_names import check_object_names, object_names
 from oocdm.data.values import read_count
 from oocdm.discovery import Priors
 from oocdm.discovery.priors import PriorKnowledge
@@ -60,7 +61,8 @@ class FitResult:
     """A fitted world model with its graph, and what the data say about each possible edge.
 
     `learned` is the network when the graph was decided, before polishing: it predicts under many
-    graphs, `model` best under its own.
+    graphs, `model` best under its own. `objects` are the names of the objects by class and place,
+    if the method knows objects one by one.
     """
 
     model: AbstractWorldModel
@@ -71,6 +73,7 @@ class FitResult:
     seed: int
     history: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+    objects: Mapping[str, Sequence[str]] | None = None
 
     def __repr__(self) -> str:
         edges = f"{len(self.graph.edges())} of {len(self.model.edges)} possible edges"
@@ -100,7 +103,8 @@ class FitResult:
         self._write(Path(folder), config)
 
     def _write(self, path: Path, config: dict[str, Any]) -> None:
-        _write_settings(path, self.method, self.model, self.seed, config)
+        told = {"objects": self.objects, **config}
+        _write_settings(path, self.method, self.model, self.seed, told)
         for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
             write_tensors(path / name, dict(model.state_dict()), {"format": "oocdm-1"})
         write_json(path / "graph.json", graph_to_json(self.graph, self.evidence))
@@ -153,6 +157,7 @@ def fit(
     extra = {
         "known_graph": None if known_graph is None else known_graph.to_json(),
         "priors": known.to_json(),
+        "objects": object_names(data) if chosen.needs_fixed_objects else None,
         "max_seconds": max_seconds,
         "data_checksum": checksum(data),
         **(config or {}),
@@ -196,6 +201,7 @@ def resume(
             f"resume: expected the data that run {path} was begun with, got others of the same "
             f"schema: {data!r}. Give the same ones, or fit anew."
         )
+    check_object_names("resume", data, config.get("objects") or {})
     known = config.get("known_graph")
     trainer = Trainer(
         data,
@@ -232,6 +238,7 @@ def load(folder: str | Path, method: type[AbstractMethod] | None = None) -> FitR
         int(config["seed"]),
         history["rounds"],
         history["seconds"],
+        config.get("objects"),
     )
 
 
@@ -331,6 +338,7 @@ def _finish(
         trainer.seed,
         position.history,
         position.seconds,
+        config.get("objects"),
     )
     if path is not None:
         result._write(path, config)

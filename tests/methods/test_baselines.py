@@ -585,6 +585,60 @@ def test_objects_that_vary_are_refused(name: str) -> None:
         oocdm.fit(data, name)
 
 
+def renamed(data: Dataset, *balls: str) -> Dataset:
+    ids = np.tile(np.array(balls, dtype=object), (data.num_episodes, 1))
+    return replace(data, object_ids={**data.object_ids, "Ball": ids})
+
+
+def test_other_objects_are_refused(tmp_path: Path) -> None:
+    logged, other = renamed(DATA, "left", "right"), renamed(DATA, "a_right", "left")
+    oocdm.fit(logged, "cdl", schedule=QUICK, folder=tmp_path / "run")
+    oocdm.load(tmp_path / "run").save(tmp_path / "copy")
+    result = oocdm.load(tmp_path / "copy")
+    assert result.objects == {"Ball": ["left", "right"], "Lamp": ["0"]}
+    oocdm.evaluate(result, logged)
+    asked: dict[str, Any] = {
+        "evaluate": lambda: oocdm.evaluate(result, other),
+        "discover": lambda: oocdm.discover(result, other),
+        "check_assumptions": lambda: oocdm.check_assumptions(result, other),
+        "counterfactual": lambda: oocdm.counterfactual(result, other, 0, 0, do={}),
+    }
+    for where, ask in asked.items():
+        message = f"^{where}: expected object `left` of class `Ball` at place 0, as in training, "
+        with pytest.raises(DataError, match=message):
+            ask()
+
+
+def test_a_run_goes_on_with_its_own_objects_only(tmp_path: Path) -> None:
+    def stop(progress: Progress) -> None:
+        if (progress.phase, progress.step) == ("learn", 5):
+            raise Interrupt
+
+    logged = renamed(DATA, "left", "right")
+    with pytest.raises(Interrupt):
+        oocdm.fit(logged, "cdl", schedule=QUICK, folder=tmp_path, callback=stop)
+    with pytest.raises(DataError, match=r"^resume: expected object `left` of class `Ball` at"):
+        oocdm.resume(tmp_path, renamed(DATA, "a_right", "left"))
+    assert oocdm.resume(tmp_path, logged).objects is not None
+
+
+def test_runs_that_kept_no_names_are_read(fitted: dict[str, FitResult], tmp_path: Path) -> None:
+    fitted["cdl"].save(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["objects"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    back = oocdm.load(tmp_path)
+    assert back.objects is None
+    oocdm.evaluate(back, renamed(DATA, "a", "b"))
+
+
+def test_methods_of_classes_take_any_objects() -> None:
+    quick = {"iterations": 1, "steps_per_iteration": 2, "polish_steps": 2}
+    result = oocdm.fit(renamed(DATA, "left", "right"), "oofull", schedule=quick)
+    assert result.objects is None
+    oocdm.evaluate(result, renamed(DATA, "a_right", "left"))
+
+
 def test_other_numbers_of_objects_are_refused() -> None:
     three = Snapshot.of(
         SCHEMA,
