@@ -19,6 +19,7 @@ from oocdm.inference.fitted import check_fit, checked_data, checked_result
 from oocdm.methods import AbstractMethod, FirstLook, Look, Oocdm
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
+from oocdm.training.checks import keep_given
 from oocdm.training.fit import FitResult
 
 
@@ -34,6 +35,10 @@ def discover(
     was fitted on flatter the edges it has: give others. With a threshold in nats, edges are
     compared with it instead of tested. `progress` is told how many edges are settled.
 
+    A network can only be asked about edges that its run was free to find: it has never seen those
+    that were given otherwise. They stay as they were, and a run that was given its whole graph is
+    refused, unless its method asks the data alone.
+
     >>> import oocdm
     >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=600, seed=0)
     >>> quick = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
@@ -47,6 +52,8 @@ def discover(
     edges = result.model.edges
     testable = edges.spread(EdgeIndex.of(result.schema).testable(data.max_counts))
     _, free = method.start(edges, None, testable)
+    if not free.any():
+        raise ModelError(f"Method `{method.name}` does not discover a graph.")
     estimate = result.model.structures(result.graph)[0].bool().cpu().numpy()
     estimate[: len(testable)] &= testable
     # Discovery may stop early: the transitions that it sees first must be any of them.
@@ -54,10 +61,16 @@ def discover(
     prepared = Prepared.of(result.learned, data, rows)
     found = method.discover_first(FirstLook(data, edges, free, result.seed, settling=progress))
     if found is None:
+        free[: len(edges)] &= np.isin(result.evidence.decision, ["yes", "no", "undecided"])
+        if not free[: len(edges)].any():
+            raise ModelError(
+                f"discover: method `{method.name}` asks its network about edges, and that of this "
+                "run was given its graph: it has never seen another. Fit without the graph."
+            )
         found = method.discover(Look(result.learned, prepared, estimate, free, settling=progress))
     if found is None:
         raise ModelError(f"Method `{method.name}` does not discover a graph.")
-    return found
+    return keep_given(f"Method `{method.name}`: `discover`", found, estimate, free)
 
 
 def discover_variables(
