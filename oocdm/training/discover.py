@@ -9,10 +9,12 @@ import numpy as np
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import (
     Discovery,
+    Priors,
     Settling,
     Stopping,
     variables,
 )
+from oocdm.discovery.priors import PriorKnowledge
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph, EdgeIndex, Evidence
 from oocdm.inference.fitted import check_fit, checked_data, checked_result
@@ -28,6 +30,7 @@ def discover(
     data: Dataset,
     threshold: float | None = None,
     progress: Settling | None = None,
+    priors: PriorKnowledge = None,
 ) -> Discovery:
     """What the method of a run discovers on a dataset, searching around the run's graph.
 
@@ -35,6 +38,7 @@ def discover(
     was fitted on flatter the edges it has: give others. With a threshold in nats, edges are
     compared with it instead of tested. `progress` is told how many edges are settled.
 
+    What the run knew of single edges holds again, unless `priors` take its place; `[]` is nothing.
     A network can only be asked about edges that its run was free to find: it has never seen those
     that were given otherwise. They stay as they were, and a run that was given its whole graph is
     refused, unless its method asks the data alone.
@@ -49,28 +53,68 @@ def discover(
     method = _method("discover", result, data, threshold)
     check_fit("discover", result, data)
     method.check_data(data)
-    edges = result.model.edges
+    edges, num_edges = result.model.edges, len(result.model.edges)
     testable = edges.spread(EdgeIndex.of(result.schema).testable(data.max_counts))
-    _, free = method.start(edges, None, testable)
-    if not free.any():
-        raise ModelError(f"Method `{method.name}` does not discover a graph.")
-    estimate = result.model.structures(result.graph)[0].bool().cpu().numpy()
-    estimate[: len(testable)] &= testable
+    known = _known(method, result, priors).over(edges)
+    estimate, free = _start(method, result, known, testable)
     # Discovery may stop early: the transitions that it sees first must be any of them.
     rows = np.random.default_rng(result.seed).permutation(len(data))
-    prepared = Prepared.of(result.learned, data, rows)
-    found = method.discover_first(FirstLook(data, edges, free, result.seed, settling=progress))
+    prepared = Prepared.of(result.learned, data, rows)  # refuses other numbers of objects, too
+    weights = known.weights(free[:num_edges])
+    first = FirstLook(data, edges, free[:num_edges], result.seed, weights, settling=progress)
+    found = method.discover_first(first)
     if found is None:
-        free[: len(edges)] &= np.isin(result.evidence.decision, ["yes", "no", "undecided"])
-        if not free[: len(edges)].any():
-            raise ModelError(
-                f"discover: method `{method.name}` asks its network about edges, and that of this "
-                "run was given its graph: it has never seen another. Fit without the graph."
-            )
-        found = method.discover(Look(result.learned, prepared, estimate, free, settling=progress))
+        free = _seen_both_ways(method, result, free)
+        weights = known.weights(free[:num_edges])
+        look = Look(result.learned, prepared, estimate, free, weights, settling=progress)
+        found = method.discover(look)
     if found is None:
-        raise ModelError(f"Method `{method.name}` does not discover a graph.")
-    return keep_given(f"Method `{method.name}`: `discover`", found, estimate, free)
+        raise _finds_none(method)
+    found = keep_given(f"Method `{method.name}`: `discover`", found, estimate, free)
+    decision = np.where(known.forbidden & testable, "forbidden", found.evidence.decision)
+    decision = np.where(known.required, "required", decision)
+    return replace(found, evidence=replace(found.evidence, decision=decision))
+
+
+def _known(method: AbstractMethod, result: FitResult, priors: PriorKnowledge) -> Priors:
+    """What is known of single edges: by the run, unless it is said anew."""
+    if priors is None:
+        return Priors.of(result.schema, result.priors)
+    known = Priors.of(result.schema, priors)
+    method.check_priors(known)
+    return known
+
+
+def _start(
+    method: AbstractMethod, result: FitResult, known: Priors, testable: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The structure to search around, and which parts of it may change."""
+    _, free = method.start(result.model.edges, None, testable)
+    if not free.any():
+        raise _finds_none(method)
+    edges = slice(0, len(testable))  # then come parts that are no edges
+    free[edges] &= ~(known.required | known.forbidden)
+    if not free[edges].any():
+        raise ModelError("discover: the priors tell of all edges: none is left to be found.")
+    estimate = result.model.structures(result.graph)[0].bool().cpu().numpy()
+    estimate[edges] = known.apply(estimate[edges] & testable)
+    return estimate, free
+
+
+def _seen_both_ways(method: AbstractMethod, result: FitResult, free: np.ndarray) -> np.ndarray:
+    """The free parts without edges that the network has never seen there, or never seen gone."""
+    decision, free = result.evidence.decision, free.copy()
+    free[: len(decision)] &= np.isin(decision, ["yes", "no", "undecided"])
+    if not free[: len(decision)].any():
+        raise ModelError(
+            f"discover: method `{method.name}` asks its network about edges, and that of this "
+            "run was given its graph: it has never seen another. Fit without the graph."
+        )
+    return free
+
+
+def _finds_none(method: AbstractMethod) -> ModelError:
+    return ModelError(f"Method `{method.name}` does not discover a graph.")
 
 
 def discover_variables(

@@ -62,7 +62,7 @@ class FitResult:
 
     `learned` is the network when the graph was decided, before polishing: it predicts under many
     graphs, `model` best under its own. `objects` are the names of the objects by class and place,
-    if the method knows objects one by one.
+    if the method knows objects one by one; `priors` are what was known of single edges.
     """
 
     model: AbstractWorldModel
@@ -74,6 +74,7 @@ class FitResult:
     history: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     objects: Mapping[str, Sequence[str]] | None = None
+    priors: Priors | None = None
 
     def __repr__(self) -> str:
         edges = f"{len(self.graph.edges())} of {len(self.model.edges)} possible edges"
@@ -103,7 +104,8 @@ class FitResult:
         self._write(Path(folder), config)
 
     def _write(self, path: Path, config: dict[str, Any]) -> None:
-        told = {"objects": self.objects, **config}
+        priors = None if self.priors is None else self.priors.to_json()
+        told = {"priors": priors, "objects": self.objects, **config}
         _write_settings(path, self.method, self.model, self.seed, told)
         for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
             write_tensors(path / name, dict(model.state_dict()), {"format": "oocdm-1"})
@@ -239,6 +241,7 @@ def load(folder: str | Path, method: type[AbstractMethod] | None = None) -> FitR
         history["rounds"],
         history["seconds"],
         config.get("objects"),
+        Priors.of(schema, config.get("priors")),
     )
 
 
@@ -339,6 +342,7 @@ def _finish(
         position.history,
         position.seconds,
         config.get("objects"),
+        Priors.of(trainer.model.schema, config.get("priors")),
     )
     if path is not None:
         result._write(path, config)

@@ -466,6 +466,51 @@ def test_single_edges_that_were_given_stay_as_they_are(name: str) -> None:
     edges = result.model.edges
     assert np.array_equal(edges.mask(again.graph)[given], edges.mask(result.graph)[given])
     assert not np.isnan(again.evidence.score[~given]).all()
+    # Nor when nobody says so any more: the network still knows them one way only.
+    freed = oocdm.discover(result, DATA.head(200), priors=[])
+    assert set(freed.evidence.decision[given]) == {"untestable"}
+    assert np.array_equal(edges.mask(freed.graph)[given], edges.mask(result.graph)[given])
+
+
+@pytest.mark.parametrize("name", [*CAUSAL, "oocdm"])
+def test_priors_of_a_run_hold_when_it_discovers_again(name: str, tmp_path: Path) -> None:
+    schedule = replace(QUICK, polish_steps=0)
+    rows = ["Ball.x <- Lamp[*].heat, !self.push"]
+    options = {"schedule": schedule, **FEW_TESTS.get(name, {})}
+    oocdm.fit(DATA, name, priors=rows, **options).save(tmp_path)
+    result = oocdm.load(tmp_path)
+    assert result.priors is not None and result.priors.rows == tuple(rows)
+    given = np.isin(result.evidence.decision, ["required", "forbidden"])
+    for thresholds in ((-1e9,), (1e9,)) if name in ("cdl", "cdl-a", "oocdm") else ((),):
+        again = oocdm.discover(result, DATA.head(200), *thresholds)
+        assert again.evidence.decision[given].tolist() == result.evidence.decision[given].tolist()
+        is_in = result.model.edges.mask(again.graph)
+        assert is_in[given].tolist() == (again.evidence.decision[given] == "required").tolist()
+
+
+def test_other_priors_take_the_place_of_a_run_s(fitted: dict[str, FitResult]) -> None:
+    rows = ["Ball.x <- Lamp[*].heat, !self.push"]
+    for name in CAUSAL:
+        found = oocdm.discover(fitted[name], DATA.head(200), priors=rows)
+        decision = dict(zip(found.evidence.edges.names, found.evidence.decision, strict=True))
+        assert decision["Ball[1].x <- Lamp[0].heat"] == "required"
+        assert decision["Ball[1].x <- Ball[1].push"] == "forbidden"
+        assert isinstance(found.graph, VariableGraph)
+        parents = found.graph.parents("Ball[1].x")
+        assert "Lamp[0].heat" in parents and "Ball[1].push" not in parents
+    with pytest.raises(GraphError, match="Method `cdl` cannot use soft priors"):
+        oocdm.discover(fitted["cdl"], DATA, priors=["Ball.x <- ?0.2 self.push"])
+    with pytest.raises(ModelError, match=r"^discover: the priors tell of all edges: none is left"):
+        oocdm.discover(fitted["cdl"], DATA, priors=["*.* <- self.*, !*[*].*"])
+
+
+def test_beliefs_of_a_run_hold_when_it_discovers_again() -> None:
+    doubted = oocdm.fit(
+        DATA, "grader", priors=["Ball.x <- ?1e-300 self.push"], schedule=QUICK, workers=1
+    )
+    edge = ("Ball[0].push", "Ball[0].x")
+    assert edge not in oocdm.discover(doubted, DATA).graph.edges()
+    assert edge in oocdm.discover(doubted, DATA, priors=[]).graph.edges()
 
 
 @pytest.mark.parametrize("num", [1, 2, 5])
