@@ -9,13 +9,14 @@ from typing import Any, final
 import numpy as np
 import torch
 
+from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot
 from oocdm.data.spaces import Observation, observation_of
 from oocdm.data.values import read_count, read_value
 from oocdm.data.world import Arrays, WorldState
 from oocdm.errors import PlanError
 from oocdm.inference import Fitted, with_actions
-from oocdm.inference.fitted import checked_result
+from oocdm.inference.fitted import check_fit, checked_result
 from oocdm.planning.attributes import Attribute
 from oocdm.planning.convert import to_snapshot, to_world_state
 from oocdm.planning.counts import Counts
@@ -79,6 +80,8 @@ class LearnedWorlds:
         self._simulator = LearnedSimulator(result, task)
         given = Counts.of(result.model.schema, counts)
         given.check_fit(result)
+        if isinstance(start, Dataset):
+            check_fit("WorldEnv", result, start)
         self._starts = Starts(result.model, given, start)
         self._device = result.model.device
         self._sample = sample

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -560,3 +561,15 @@ def test_mice_are_never_absent(caplog: pytest.LogCaptureFixture) -> None:
         world.reset()
         world.step({"Mouse": {"move": [2]}})
     assert not caplog.records
+
+
+def test_starts_have_the_objects_that_a_model_knows() -> None:
+    names = np.tile(np.array(["x", "y", "z"], dtype=object), (DATA.num_episodes, 1))
+    named = replace(DATA, object_ids={**DATA.object_ids, "Ant": names})
+    known = SimpleNamespace(**vars(RESULT), objects={"Ant": ["x", "y", "z"]})
+    WorldEnv(known, TASK, COUNTS, start=named)
+    known.objects["Ant"][2] = "w"
+    with pytest.raises(
+        DataError, match=r"^WorldEnv: expected object `w` of class `Ant` at place 2"
+    ):
+        WorldEnv(known, TASK, COUNTS, start=named)
