@@ -590,18 +590,56 @@ def test_the_paper_s_discovery_scores_all_transitions() -> None:
     assert make_method("cdl", "paper").to_json()["max_scored"] is None
 
 
+def with_unknown(data: Dataset, c: str, f: str, is_unknown: np.ndarray) -> Dataset:
+    """The data with some values of a field missing."""
+    observed, values = (
+        {k: dict(fields) for k, fields in table.items()} for table in (data.observed, data.values)
+    )
+    observed[c][f] = observed[c][f] & ~is_unknown
+    values[c][f] = np.where(is_unknown, 0, values[c][f]).astype(values[c][f].dtype)
+    return replace(data, observed=observed, values=values)
+
+
 def test_tests_need_transitions_that_are_all_known() -> None:
-    observed = {c: dict(fields) for c, fields in DATA.observed.items()}
-    values = {c: dict(fields) for c, fields in DATA.values.items()}
-    for table in (observed, values):
-        table["Lamp"]["heat"] = np.zeros_like(table["Lamp"]["heat"])
-    data = replace(DATA, observed=observed, values=values)
-    message = "expected at least 20 transitions in which all values are known, got 0 of"
-    with pytest.raises(DataError, match=message):
+    data = with_unknown(DATA, "Lamp", "heat", np.ones((len(DATA.episode), 1), dtype=bool))
+    message = (
+        "Tests of edges into `Ball[0].x`: expected at least 20 transitions in which it and all "
+        "values before the step are known, got 0 of 2280. Log more, or use a method that needs "
+        "no tests."
+    )
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         oocdm.fit(data, "grader", schedule=QUICK)
-    with pytest.raises(DataError, match=r"all values are known, got 15 of 15\. Log more, or use"):
+    with pytest.raises(DataError, match=r"before the step are known, got 15 of 15\. Log more"):
         tests = VariableTests(DATA.head(15), VariableEdges(SCHEMA, COUNTS))
         tests.discover(np.ones(FULL.matrix.size, dtype=bool))
+
+
+def test_values_missing_after_a_step_cost_only_tests_of_their_output(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Half of the last steps lack the heat: it is an output there, and no input."""
+    seen: list[int] = []
+
+    def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, _: Any) -> Any:
+        seen.append(len(y))
+        assert {len(column) for column in inputs} == {len(y)}
+        return (Answer(0.5) for _ in asked)
+
+    monkeypatch.setattr(FastCit, "answer_each", answer_each)
+    short = DATA.select_episodes(DATA.episode_ids[:30])
+    is_unknown = (short.step == short.step.max()) & (short.episode % 2 == 0)
+    data = with_unknown(short, "Lamp", "heat", is_unknown[:, None])
+    everything = np.ones(FULL.matrix.size, dtype=bool)
+    VariableTests(data, VariableEdges(SCHEMA, COUNTS)).discover(everything)
+    assert seen == [570, 570, 570, 555]
+    assert (
+        "Tests of edges into `Lamp[0].heat` see 555 transitions, not 570: they need those in "
+        "which it and all values before the step are known. Log more, or fill in what is missing."
+    ) in caplog.text
+    seen.clear()
+    caplog.clear()
+    VariableTests(data, VariableEdges(SCHEMA, COUNTS), max_samples=550).discover(everything)
+    assert seen == [550] * 4 and not caplog.text
 
 
 def test_places_that_no_chosen_episode_needs_do_not_matter() -> None:
