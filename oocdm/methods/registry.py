@@ -43,19 +43,24 @@ def method_class(name: str) -> type[AbstractMethod]:
     >>> method_class("gnn").__name__
     'Gnn'
     """
-    added = _added().get(name)
-    if added is None:
+    added = _added().get(name, [])
+    if not added:
         if name not in METHODS:
             raise ModelError(f"Unknown method `{name}`. {suggest(name, method_names())}")
         return METHODS[name]
-    origin = f"package `{added.dist.name}`" if added.dist else "an installed package"
+    origin = " and ".join(_package(each) for each in added)
     if name in METHODS:
         raise ModelError(
             f"Method `{name}`: {origin} adds one of that name, but the library has it already. "
             "Give it another name there."
         )
+    if len(added) > 1:
+        raise ModelError(
+            f"Method `{name}`: expected one package that adds it, got {origin}. Uninstall one, or "
+            "give its method another name."
+        )
     try:
-        found = added.load()
+        found = added[0].load()
     except Exception as error:
         raise ModelError(f"Method `{name}` of {origin} cannot be loaded: {error!r}.") from error
     if not (isinstance(found, type) and issubclass(found, AbstractMethod)):
@@ -110,5 +115,13 @@ def method_from_json(data: dict[str, Any]) -> AbstractMethod:
         ) from None
 
 
-def _added() -> dict[str, EntryPoint]:
-    return {each.name: each for each in entry_points(group=GROUP)}
+def _added() -> dict[str, list[EntryPoint]]:
+    """What other packages add: more than one if they have the same name for it."""
+    added: dict[str, list[EntryPoint]] = {}
+    for each in entry_points(group=GROUP):
+        added.setdefault(each.name, []).append(each)
+    return added
+
+
+def _package(point: EntryPoint) -> str:
+    return f"package `{point.dist.name}`" if point.dist else "an installed package"
