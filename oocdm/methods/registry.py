@@ -5,7 +5,6 @@ A package adds a method by an entry point in the group `oocdm.methods`, whose na
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from oocdm.errors import ModelError, suggest
 from oocdm.methods.cdl import Cdl
 from oocdm.methods.cdl_a import CdlA
-from oocdm.methods.checks import changed, read_options
+from oocdm.methods.checks import read_options
 from oocdm.methods.gnn import Gnn
 from oocdm.methods.grader import Grader
 from oocdm.methods.method import AbstractMethod
@@ -79,7 +78,7 @@ def method_class(name: str) -> type[AbstractMethod]:
 def make_method(name: str, preset: str = "default", **options: Any) -> AbstractMethod:
     """A method by its name, with a preset and options of its own.
 
-    A `schedule` that is a mapping changes the preset's.
+    An option with parts, such as `schedule`, may be a mapping: it changes parts of the preset's.
 
     >>> make_method("oocdm", threshold=0.3).name
     'oocdm'
@@ -91,10 +90,7 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     for option in options:
         if option not in known:
             raise ModelError(f"Method `{name}` has no option `{option}`. {suggest(option, known)}")
-    schedule = options.get("schedule")
-    if isinstance(schedule, Mapping):
-        options["schedule"] = changed(chosen.preset(preset).schedule, schedule)
-    return chosen.preset(preset, **read_options(chosen, options))
+    return chosen.preset(preset, **read_options(chosen.preset(preset), options))
 
 
 def method_from_json(data: dict[str, Any]) -> AbstractMethod:

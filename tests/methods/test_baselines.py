@@ -34,11 +34,13 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.discovery.independence_tests import Answer, FastCit
 from oocdm.discovery.variable_tests import VariableTests
 from oocdm.graph import VariableEdges
-from oocdm.methods import METHODS, AbstractVariableMethod, make_method
-from oocdm.methods.cdl import masked_max
+from oocdm.methods import METHODS, AbstractVariableMethod, Oocdm, make_method
+from oocdm.methods.cdl import Cdl, masked_max
+from oocdm.methods.gnn import Gnn, GnnWidths
 from oocdm.methods.method import Standing
 from oocdm.methods.ticsa import TicsaModel
 from oocdm.methods.variable_method import WidthByObjects
+from oocdm.models.options import HeadOptions
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import AbstractVariableModel
 
@@ -584,6 +586,53 @@ def test_a_mapping_changes_the_schedule_of_the_preset() -> None:
     assert changed == replace(own, iterations=3)
     with pytest.raises(ModelError, match=r"there is no `iteration`\. Did you mean `iterations`\?"):
         make_method("cdl", schedule={"iteration": 3})
+
+
+def test_a_mapping_changes_parts_of_any_option() -> None:
+    assert make_method("gnn", widths={"node": np.int64(16)}) == Gnn(widths=GnnWidths(node=16))
+    method = make_method("cdl", "paper", head={"sigma_floor": 1})
+    assert method == Cdl.preset(
+        "paper", head=HeadOptions(predict_change=False, clamp_means=False, sigma_floor=1)
+    )
+    own = Oocdm.preset("paper")
+    wide = make_method("oocdm", "paper", model={"decoder_dim": 64, "aggregators": ["sum"]})
+    assert wide == replace(own, model=replace(own.model, decoder_dim=64, aggregators=("sum",)))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        (
+            "gnn",
+            {"widths": {"nodes": 16}},
+            "Method `gnn`: `widths`: there is no `nodes`. Did you mean `node`? Known: node, ",
+        ),
+        (
+            "gnn",
+            {"widths": {"node": 0}},
+            "Method `gnn`: `widths`: `node`: expected a whole number of at least 1, got 0.",
+        ),
+        (
+            "gnn",
+            {"widths": {"node": "wide"}},
+            "Method `gnn`: `widths`: `node`: expected a whole number, got 'wide'.",
+        ),
+        (
+            "cdl",
+            {"head": {"predict_change": 1}},
+            "Method `cdl`: `head`: `predict_change`: expected true or false, got 1.",
+        ),
+        ("oofull", {"model": {1: 2}}, "Method `oofull`: `model`: there is no `1`. Known: "),
+        (
+            "oofull",
+            {"model": {"heads": 0}},
+            "model: `heads`: expected a whole number of at least 1, got 0.",
+        ),
+    ],
+)
+def test_wrong_parts_of_options(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}"):
+        make_method(name, **options)
 
 
 def test_the_paper_s_discovery_scores_all_transitions() -> None:
