@@ -62,7 +62,7 @@ class AbstractVariableMethod(AbstractMethod):
         return super().from_json({**options, "head": HeadOptions(**options["head"])})
 
     def check_data(self, data: Dataset) -> None:
-        advice = "Methods `oocdm` and `oofull` take objects that vary."
+        advice = "`oocdm methods` tells which take objects that vary, such as `oocdm` and `oofull`."
         check_same_objects(data, f"Method `{self.name}`", advice)
 
     def build(

@@ -533,7 +533,8 @@ def test_objects_that_vary_are_refused(name: str) -> None:
     data = oocdm.collect(oocdm.make("block", num_blocks=None), steps=200, seed=0)
     message = (
         f"Method `{name}`: expected the same objects of class `Block` in every step, got 1 to 7 in "
-        "7 places. Methods `oocdm` and `oofull` take objects that vary."
+        "7 places. `oocdm methods` tells which take objects that vary, such as `oocdm` and "
+        "`oofull`."
     )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         oocdm.fit(data, name)
@@ -547,8 +548,21 @@ def test_other_numbers_of_objects_are_refused() -> None:
             "Lamp": {"colour": torch.zeros(1, 1, dtype=torch.long), "heat": torch.zeros(1, 1)},
         },
     )
-    with pytest.raises(ModelError, match=r"^Class `Ball`: expected 2 objects, as in training, "):
+    message = (
+        "Class `Ball`: expected 2 objects, as in training, got 3. This model knows its objects one "
+        "by one; `oocdm methods` tells which take any numbers, such as `oocdm` and `oofull`."
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
         built("mlp")(three, FULL)
+
+
+def test_grader_has_another_threshold(fitted: dict[str, FitResult]) -> None:
+    message = (
+        "Method `grader` has no threshold in nats: it finds edges with a p-value below its option "
+        "`alpha`, here 0.1. Fit with another alpha instead."
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        oocdm.discover(fitted["grader"], DATA, threshold=0.3)
 
 
 @pytest.mark.parametrize(
