@@ -69,6 +69,11 @@ class FastCit:
     This is compared in several random splits. The statistic is half the logarithm of the ratio
     of their errors: nats that x adds, if errors are normal.
 
+    Errors are rarer than the level says where x is independent of all else, and common where x sums
+    up the causes of y, since trees predict y better from such a sum than from its parts. With 1,000
+    samples and y = z0 + noise, p < 0.1 in 6 % of 300 tests of an independent x; with
+    y = z0 + z1 + noise, in 77 % of those of x = z0 + z1 + other noise, which adds nothing.
+
     >>> rng = np.random.default_rng(0)
     >>> x, given, noise = rng.normal(size=(3, 500, 1))
     >>> FastCit().answer(Question(x, x + noise, given), rng).p_value < 0.01

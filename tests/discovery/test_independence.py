@@ -318,6 +318,17 @@ def test_p_values_that_share_trees_are_nearly_uniform() -> None:
     assert np.mean(np.array(p_values) < 0.1) <= 0.15
 
 
+def test_a_summary_of_the_causes_is_taken_for_a_cause() -> None:
+    """A known limit, as the docstring tells: x adds nothing to z0 and z1, but trees like it."""
+    rng = np.random.default_rng(0)
+    p_values = []
+    for _ in range(10):
+        z0, z1, z2, noise, other_noise = rng.normal(size=(5, 1000, 1))
+        x, y = z0 + z1 + 0.2 * other_noise, z0 + z1 + 0.3 * noise
+        p_values += [a.p_value for a in FastCit().answer_each([x, z0, z1, z2], y, [0], rng)]
+    assert 0.5 < np.mean(np.array(p_values) < 0.1) <= 1
+
+
 @pytest.mark.parametrize("name", list(TESTS))
 def test_vectors_and_redundant_columns(name: str) -> None:
     rng = np.random.default_rng(1)
