@@ -362,6 +362,9 @@ class Schema:
     def __deepcopy__(self, memo: object) -> Schema:
         return self  # nothing in it ever changes
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Schema.from_json, (self.to_json(),)  # classes made in a function have no address
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.difference(other) is None
 

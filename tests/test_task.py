@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -265,3 +266,17 @@ def test_a_task_need_not_end() -> None:
 def test_functions_are_functions(arguments: Any, message: str) -> None:
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         Task(*arguments)
+
+
+def test_a_task_written_for_many_rows_is_not_refused(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever happens without the rows that are no objects, with them it works."""
+    chosen = Task(
+        reward=lambda before, after: functools.reduce(
+            torch.minimum, after["Mouse", "hunger"].unbind(1)
+        ),
+        reads=["Mouse.hunger"],
+    )
+    values = {"hunger": torch.zeros(1, 2), "alive": torch.ones(1, 2).long()}
+    nobody = Snapshot.of(SCHEMA, {"Mouse": values}, {"Mouse": torch.zeros(1, 2, dtype=torch.bool)})
+    chosen.check_absent(nobody, nobody)
+    assert caplog.text == ""

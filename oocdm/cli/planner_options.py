@@ -30,6 +30,7 @@ class PlannerOptions:
     horizon: Annotated[int, _option(min=1, help="Steps that it looks ahead.")] = 20
     samples: Annotated[int, _option(min=1, help="Sequences of actions an iteration.")] = 500
     iterations: Annotated[int, _option(min=1, help="How often it samples.")] = 5
+    futures: Annotated[int, _option(min=1, help="Tries of a sequence, whose mean counts.")] = 1
     elites: Annotated[
         int | None,
         _option(min=1, help="The best of them, from which it learns: 100 (cem) or 50 (icem)."),
@@ -63,6 +64,11 @@ class PlannerOptions:
                 f"Option --paper: expected the planner cem, which is the paper's, got "
                 f"{self.planner}. Leave out one of the two."
             )
+        if self.paper and self.futures > 1:
+            raise PlanError(
+                f"Option --futures: expected 1 with --paper, whose planner has one, got "
+                f"{self.futures}. Leave out one of the two."
+            )
         if self.elites is not None and self.planner == "mppi":
             raise PlanError(
                 "Option --elites: expected none, since mppi learns from all sequences, got "
@@ -73,6 +79,7 @@ class PlannerOptions:
             horizon=self.horizon,
             samples=self.samples,
             iterations=self.iterations,
+            futures=self.futures,
             discount=self.discount,
             stop_at_termination=not self.paper,
             **chosen,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 import yaml
 
-import oocdm
 from oocdm.cli.output import INTERRUPTED, Output
 from oocdm.errors import GraphError, ModelError
-from oocdm.graph import VariableEdges, graph_from_json
+from oocdm.graph import graph_from_json, graph_from_rows
 from oocdm.report.progress import ProgressBar
 from oocdm.report.tensorboard import ScalarLog
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from oocdm.training import Callback, FitResult, Progress
 
 PICTURE = "graph.png"
-_OF_VARIABLE = re.compile(r"\s*\w+\[\d+\]\.")  # a row such as `Ball[0].x <- Ball[1].x`
 CURVES = "tensorboard"
 
 
@@ -93,10 +90,7 @@ def read_graph(path: Path, data: Dataset) -> Graph:
     if found is not None:
         return graph_from_json(schema, found if isinstance(found, dict) else {})
     rows = [row for row in text.splitlines() if row.strip()]
-    if rows and _OF_VARIABLE.match(rows[0]):
-        full = VariableEdges(schema, data.max_counts).full
-        return oocdm.VariableGraph.parse(full.inputs, full.outputs, rows)
-    return oocdm.ClassGraph.parse(schema, rows)
+    return graph_from_rows(schema, rows, data.max_counts)
 
 
 def follow(

@@ -10,6 +10,7 @@ import numpy as np
 from oocdm.data.dataset import Dataset
 from oocdm.data.values import read_count
 from oocdm.data.world import AbstractWorld, Arrays, WorldState, world_of
+from oocdm.data.world_checks import check_state, check_step, shape_of
 from oocdm.errors import DataError
 from oocdm.schema import Schema
 
@@ -95,7 +96,8 @@ def _run(
     for step in range(max_steps + 1):
         seen = world.observe(state, rng)
         maker = "observe" if seen is not state else "step" if step else "reset"
-        _check_state(f"collect: {_name(world)}.{maker}", world.schema, seen, len(episode))
+        where = f"collect: {_name(world)}.{maker}"
+        check_state(where, world.schema, seen, len(episode), DataError)
         recorder.add_states(episode, step, seen, is_active)
         if not is_active.all():
             episode = episode[is_active]
@@ -109,65 +111,12 @@ def _run(
             actions = policy(seen, rng)
             _check_actions("the policy's", world.schema, actions, seen)
         found = world.step(state, actions, rng)
-        _check_step(f"collect: {_name(world)}.step", found, len(episode))
+        check_step(f"collect: {_name(world)}.step", found, len(episode), DataError)
         state, reward, terminated = found
         truncated = ~terminated & (step + 1 == max_steps)
         recorder.add_outcomes(actions, reward, terminated, truncated)
         is_active = ~(terminated | truncated)
         yield
-
-
-# People write worlds themselves, so what their functions return is checked before it is used.
-
-
-def _check_step(where: str, found: object, num_worlds: int) -> None:
-    if not isinstance(found, tuple) or len(found) != 3:
-        got = f"{len(found)} values" if isinstance(found, tuple) else type(found).__name__
-        raise DataError(
-            f"{where}: expected a tuple of the next state, reward and terminated, got {got}. Where "
-            "episodes are cut is the world's max_episode_steps."
-        )
-    _, reward, terminated = found
-    if np.shape(reward) != (num_worlds,):
-        raise DataError(
-            f"{where}: reward: expected an array of shape ({num_worlds},), a number a world, got "
-            f"shape {np.shape(reward)}. Sum over objects, as x.sum(axis=1), not over worlds."
-        )
-    kind = str(getattr(terminated, "dtype", type(terminated).__name__))
-    if np.shape(terminated) != (num_worlds,) or kind != "bool":
-        raise DataError(
-            f"{where}: terminated: expected an array of shape ({num_worlds},) and dtype bool, one "
-            f"a world, got shape {np.shape(terminated)} and dtype {kind}. If episodes never end, "
-            f"return np.zeros({num_worlds}, bool)."
-        )
-
-
-def _check_state(where: str, schema: Schema, state: object, num_worlds: int) -> None:
-    if not isinstance(state, WorldState):
-        raise DataError(f"{where}: expected a WorldState, got {type(state).__name__}.")
-    for c in schema.classes:
-        mask = state.present.get(c)
-        shape = () if mask is None else np.shape(mask)
-        if len(shape) != 2 or shape[0] != num_worlds:
-            raise DataError(
-                f"{where}: present[{c!r}]: expected booleans of shape ({num_worlds}, objects), "
-                f"got {_shape(mask)}. It says which objects there are in each world."
-            )
-        for f, field in schema.fields(c).items():
-            if field.action:
-                continue
-            values = state.values.get(c, {}).get(f)
-            expected = shape + field.shape
-            if values is None or np.shape(values) != expected:
-                raise DataError(
-                    f"{where}: values[{c!r}][{f!r}]: expected an array of shape {expected} "
-                    f"(world, object, ...), got {_shape(values)}. A state has every field of the "
-                    "schema but the actions."
-                )
-
-
-def _shape(array: np.ndarray | None) -> str:
-    return "nothing" if array is None else f"shape {np.shape(array)}"
 
 
 def _name(world: AbstractWorld) -> str:
@@ -181,7 +130,7 @@ def _check_actions(where: str, schema: Schema, actions: Arrays, state: WorldStat
         if values is None or np.shape(values) != expected:
             raise DataError(
                 f"collect: {where} actions for `{name}.{field_name}`: expected an array of shape "
-                f"{expected} (world, object, ...), got {_shape(values)}. Return "
+                f"{expected} (world, object, ...), got {shape_of(values)}. Return "
                 "{class: {field: array}}."
             )
 

@@ -5,6 +5,7 @@ Axes, everywhere in this project: (batch, object, *the field's own shape).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from reprlib import repr as shortened
@@ -14,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oocdm.data.values import say_objects
+from oocdm.data.values import is_allowed, not_allowed, say_objects
 from oocdm.errors import DataError, OocdmError
-from oocdm.schema import Schema
+from oocdm.schema import Field, Schema
 
 PerField = Mapping[str, Mapping[str, Tensor]]
 
@@ -54,7 +55,8 @@ class Snapshot:
 
         All objects of classes of which `present` says nothing are there. It must tell how many
         objects there are of a class that has no values, since all its fields are actions. Arrays
-        and lists become tensors of their own, in the dtypes of their fields.
+        and lists become tensors of their own, in the dtypes of their fields. Rows that are no
+        objects become 0, whatever they hold.
 
         >>> from oocdm.schema import Integer, ObjectClass
         >>> class Ball(ObjectClass):
@@ -89,7 +91,22 @@ class Snapshot:
             observed[name] = dict.fromkeys(fields, chosen[name])
         made = Snapshot(schema, given, chosen, observed)
         made._check_made()
-        return made
+        return made._without_padding()
+
+    def _without_padding(self) -> Snapshot:
+        """The snapshot with 0 in rows that are no objects, all other values being allowed."""
+        values: dict[str, dict[str, Tensor]] = {}
+        for c, fields in self.values.items():
+            present, values[c] = self.present[c], {}
+            is_full = bool(present.all())
+            for f, value in fields.items():
+                field = self.schema.field(c, f)
+                if not is_full:
+                    absent = ~present.view(*present.shape, *[1] * len(field.shape))
+                    value = value.masked_fill(absent, 0)
+                _check_values(f"Snapshot.of: `{c}.{f}`", field, value, present)
+                values[c][f] = value
+        return Snapshot(self.schema, values, self.present, self.observed)
 
     def _check_made(self) -> None:
         """Raise a `DataError` if what was given to `of` has not the shapes it must have."""
@@ -285,22 +302,47 @@ class Snapshot:
         return Snapshot(self.schema, values, self.present, observed)
 
 
+def _check_values(where: str, field: Field, value: Tensor, present: Tensor) -> None:
+    """Raise a `DataError` if objects have values that are no numbers, or no choices of the field.
+
+    Real numbers beyond their bounds may pass: simulators of one's own come there by rounding.
+    """
+    is_real = field.dtype is np.float32
+    # Nearly always all is well, which costs little to see.
+    if value.numel() == 0 or (is_real and math.isfinite(float(value.sum()))):
+        return
+    if not is_real and not field.out_of_domain(np.array(value.aminmax())).any():
+        return
+    objects = value.detach()[present].cpu().numpy()
+    wrong = ~(np.isfinite(objects) if is_real else is_allowed(field, objects))
+    if wrong.any():
+        raise DataError(not_allowed(where, field, objects[wrong][0].item()))
+
+
 def _to_tensor(where: str, value: Any, dtype: type[np.generic]) -> Tensor:
-    """A tensor as it is; an array or lists of numbers as a new tensor of that dtype."""
-    if isinstance(value, Tensor):
-        return value
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError):  # such as rows that are not equally long
-        array = np.zeros(0, dtype=object)
-    kinds = {np.float32: "numbers", np.int64: "whole numbers", np.bool_: "booleans"}
+    """Numbers as a tensor of the kind of that dtype; a tensor of that kind as it is."""
     is_real = dtype is np.float32
+    if isinstance(value, Tensor):
+        if value.is_floating_point() if is_real else value.dtype == torch.int64:
+            return value
+        if is_real or not value.is_floating_point():
+            return value.to(torch.float32 if is_real else torch.int64)
+    array = value.detach().cpu().numpy() if isinstance(value, Tensor) else _to_array(value)
+    kinds = {np.float32: "numbers", np.int64: "whole numbers", np.bool_: "booleans"}
     if array.dtype.kind not in "biuf" or not (is_real or (array == np.floor(array)).all()):
         raise DataError(
             f"Snapshot.of: {where}: expected {kinds[dtype]} in rows of equal lengths, got "
             f"{shortened(value)}. Give a tensor, an array or lists, (batch, object, ...)."
         )
-    return torch.tensor(array.astype(dtype))
+    device = value.device if isinstance(value, Tensor) else None
+    return torch.tensor(array.astype(dtype), device=device)
+
+
+def _to_array(value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError):  # such as rows that are not equally long
+        return np.zeros(0, dtype=object)
 
 
 @dataclass(frozen=True)

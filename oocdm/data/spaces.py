@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from oocdm.data.values import check_allowed, read_numbers
 from oocdm.data.world import WorldState
 from oocdm.errors import DataError, SchemaError, suggest
 from oocdm.schema import Categorical, Field, Schema
@@ -114,20 +115,21 @@ def read_action(
 
 
 def _read_values(where: str, field: Field, given: Any, present: np.ndarray) -> np.ndarray:
-    values = np.asarray(given, dtype=field.dtype)
+    values = read_numbers(where, field, given, DataError)
     expected = (*present.shape, *field.shape)
     if values.shape != expected:
         raise DataError(f"{where}: expected shape {expected}, got {values.shape}.")
+    check_allowed(where, field, values[present], DataError)
     is_there = present.reshape(*present.shape, *(1 for _ in field.shape))
-    values = np.where(is_there, values, field.dtype(0))
-    if not np.isfinite(values).all() or field.out_of_domain(values[present]).any():
+    return np.where(is_there, values, 0).astype(field.dtype)
+
+
+def _check_names(what: str, given: Any, expected: Mapping[str, Any]) -> None:
+    if not isinstance(given, Mapping):
         raise DataError(
-            f"{where}: expected values within [{field.low}, {field.high}], got {values.tolist()}."
+            f"Action: expected a dictionary of {what} ({', '.join(expected)}), got {given!r}. Give "
+            "actions as {class: {field: values}}."
         )
-    return values
-
-
-def _check_names(what: str, given: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     for name in given:
         if name not in expected:
             raise DataError(f"Action: unknown {what}, `{name}`. {suggest(name, expected)}")

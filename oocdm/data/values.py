@@ -19,19 +19,31 @@ def read_value(where: str, field: Field, value: Any, error: type[OocdmError]) ->
     >>> read_value("do `Mouse[0].move`", Categorical(["north", "south"]), "south", OocdmError)
     array(1)
     """
-    if isinstance(value, str):
-        value = _number_of(where, field, value, error)
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise error(
-            f"{where}: expected {_numbers(field)}, got {value!r}. Give it as the field is logged."
-        ) from None
+    numbers = read_numbers(where, field, value, error)
     if numbers.shape != field.shape:
         raise error(f"{where}: expected a value of shape {field.shape}, got {value!r}.")
     if not is_allowed(field, numbers).all():
         raise error(not_allowed(where, field, value))
     return numbers.astype(field.dtype)
+
+
+def read_numbers(where: str, field: Field, values: Any, error: type[OocdmError]) -> np.ndarray:
+    """Values, one or many, as numbers of any shape; names of categories as their numbers.
+
+    >>> field = Categorical(["north", "south"])
+    >>> read_numbers("Action `Mouse.move`", field, ["south", "north"], OocdmError)
+    array([1., 0.])
+    """
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind == "U":
+            numbers = [_number_of(where, field, name, error) for name in given.ravel().tolist()]
+            return np.array(numbers, np.float64).reshape(given.shape)
+        return given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise error(
+            f"{where}: expected {_numbers(field)}, got {values!r}. Give it as the field is logged."
+        ) from None
 
 
 def is_allowed(field: Field, numbers: np.ndarray) -> np.ndarray:
@@ -48,6 +60,19 @@ def is_allowed(field: Field, numbers: np.ndarray) -> np.ndarray:
         held: np.ndarray = numbers.astype(np.float64 if is_whole else np.float32)
     allowed: np.ndarray = np.isfinite(held) & ~field.out_of_domain(held)
     return allowed & (held == np.round(held)) if is_whole else allowed
+
+
+def check_allowed(where: str, field: Field, objects: np.ndarray, error: type[OocdmError]) -> None:
+    """Raise `error` if some of the objects, (object, *shape), have what a field does not allow.
+
+    >>> from oocdm.schema import Integer
+    >>> check_allowed("Action `Ant.level`", Integer(2, 5), np.array([2, 5]), OocdmError)
+    """
+    wrong = ~is_allowed(field, objects).reshape(len(objects), field.size).all(1)
+    if wrong.any():
+        first = objects[wrong][0]
+        is_whole = field.dtype is not np.float32 and bool((first == np.round(first)).all())
+        raise error(not_allowed(where, field, (first.astype(int) if is_whole else first).tolist()))
 
 
 def not_allowed(where: str, field: Field, value: Any) -> str:

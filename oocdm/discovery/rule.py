@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import scipy  # whose `stats` loads when it is first used: half a second
@@ -40,6 +41,11 @@ class Rule:
             value = getattr(self, name)
             if not 0 < value < 1:
                 raise OocdmError(f"{name}: expected a share between 0 and 1, got {value!r}.")
+        threshold = self.threshold
+        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+        # No gain is above NaN: the graph would be empty without a word.
+        if threshold is not None and not (is_number and threshold == threshold):
+            raise OocdmError(f"threshold: expected a number of nats or None, got {threshold!r}.")
 
     @property
     def effect(self) -> float:

@@ -14,6 +14,7 @@ from oocdm.graph.spaces import (
     Graph,
     VariableEdges,
     graph_from_json,
+    graph_from_rows,
 )
 from oocdm.graph.variables import GraphComparison, Variable, VariableGraph
 
@@ -31,4 +32,5 @@ __all__ = [
     "VariableEdges",
     "VariableGraph",
     "graph_from_json",
+    "graph_from_rows",
 ]

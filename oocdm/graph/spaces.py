@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from oocdm.graph.variables import VariableGraph
 from oocdm.schema import Schema
 
 Graph = ClassGraph | VariableGraph
+_OF_VARIABLE = re.compile(r"\s*\w+\[\d+\]\.")  # a row such as `Ball[0].x <- Ball[1].x`
 
 
 class AbstractEdgeSpace(ABC):
@@ -129,6 +131,23 @@ def graph_from_json(schema: Schema, data: Mapping[str, Any]) -> Graph:
     if "inputs" in data:
         return VariableGraph.from_json(data)
     return ClassGraph.from_json(schema, data)
+
+
+def graph_from_rows(schema: Schema, rows: Sequence[str], counts: Mapping[str, int]) -> Graph:
+    """Read rows as a graph prints them; `counts` are the objects that variables may be of.
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> graph_from_rows(Schema(Ball), ["Ball.x <- self.x"], {"Ball": 2})
+    ClassGraph(1 of 2 edges)
+    >>> graph_from_rows(Schema(Ball), ["Ball[0].x <- Ball[1].x"], {"Ball": 2})
+    VariableGraph(1 of 4 edges)
+    """
+    if rows and _OF_VARIABLE.match(rows[0]):
+        full = VariableEdges(schema, counts).full
+        return VariableGraph.parse(full.inputs, full.outputs, rows)
+    return ClassGraph.parse(schema, rows)
 
 
 def _check_schema(graph: ClassGraph, schema: Schema) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from oocdm.errors import GraphError, suggest
+from oocdm.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,14 @@ class Variable(NamedTuple):
         if found is None:
             raise GraphError(f"Variable `{name}`: expected the form `Block[0].s1`.")
         return Variable(found["class"], int(found["object"]), found["field"])
+
+
+class _Groundable(Protocol):
+    """A class graph, as far as this file may know of it: class graphs build on variable graphs."""
+
+    schema: Schema
+
+    def ground(self, counts: Mapping[str, int]) -> VariableGraph: ...
 
 
 _VARIABLE = re.compile(r"(?P<class>[^\s\[\].,]+)\[(?P<object>[0-9]+)\]\.(?P<field>[^\s\[\].,]+)")
@@ -197,8 +206,16 @@ class VariableGraph:
             how = f"only one has `{single[0]}`" if single else "they order or use them otherwise"
             raise GraphError(f"{what} variable graphs over different variables: {how}.")
 
-    def compare(self, true: VariableGraph) -> GraphComparison:
-        """Compare with the true graph over the same variables."""
+    def compare(self, true: VariableGraph | _Groundable) -> GraphComparison:
+        """Compare with the true graph over the same variables, or between their classes."""
+        if not isinstance(true, VariableGraph):
+            if not hasattr(true, "ground"):
+                raise GraphError(
+                    "compare: expected a graph between variables or between classes, got "
+                    f"{type(true).__name__}."
+                )
+            # Classes without any object have no variables, but a class graph asks for all.
+            true = true.ground(dict.fromkeys(true.schema.classes, 0) | self.counts)
         self.check_same_variables(true, "Cannot compare")
         return compare_masks(self.matrix, true.matrix)
 

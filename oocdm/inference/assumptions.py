@@ -13,7 +13,7 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.errors import DataError
-from oocdm.inference.fitted import Fitted, checked_data, checked_result
+from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
 from oocdm.models.prediction import FieldDistribution, NormalField
 from oocdm.models.scales import as_numbers
 from oocdm.schema import Boolean, Categorical, Field
@@ -83,7 +83,7 @@ def check_assumptions(result: Fitted, data: Dataset, batch_size: int = 4096) -> 
     """
     checked_result("check_assumptions", result)
     data = checked_data("check_assumptions", data)
-    data.check_schema(result.model.schema, "the model")
+    check_fit("check_assumptions", result, data)
     ids, episode = np.unique(data.episode_of, return_inverse=True)
     if len(ids) < MIN_EPISODES:
         raise DataError(

@@ -16,7 +16,7 @@ from oocdm.data.values import read_count, read_value
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Variable
 from oocdm.inference.dynamics import Dynamics
-from oocdm.inference.fitted import Fitted, checked_data, checked_result
+from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
 from oocdm.inference.names import place_hint, read_variable
 from oocdm.inference.words import both_in_words, counted
 from oocdm.models.prediction import Predictions
@@ -121,7 +121,8 @@ def counterfactual(
     variables such as `Mouse[0].move` at the first step, or with `hold` from then on, as long as
     their objects are there; a static field keeps what it is set to. All other actions are as
     logged, and so is the noise: what chance brought in each transition, by the model's light, it
-    brings again. For choices among values several noises fit what was logged; `seed` draws one.
+    brings again. For choices, whole numbers and values at a bound of their field several noises
+    fit what was logged; `seed` draws one.
     Objects come and go as they did, and other values that were not logged stay unknown. They are
     numbered by their place in the episode, or named as they were logged: `Light[L0].on`.
 
@@ -138,12 +139,13 @@ def counterfactual(
     """
     checked_result("counterfactual", result)
     data = checked_data("counterfactual", data)
-    data.check_schema(result.model.schema, "the model")
+    check_fit("counterfactual", result, data)
+    seed = read_count("counterfactual: `seed`", seed, ModelError, least=0)
     if horizon is not None:
         advice = "It is how many steps the answer has."
         horizon = read_count("counterfactual: `horizon`", horizon, ModelError, advice)
     if episode not in data.episode_ids:
-        raise DataError(f"counterfactual: the dataset has no episode {episode}.")
+        raise DataError(f"counterfactual: the dataset has no episode {episode!r}.")
     numbers = data.step[data.starts]
     rows = np.flatnonzero((data.episode_of == episode) & (numbers >= step))
     if len(rows) == 0 or numbers[rows[0]] != step:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from oocdm.data.derived import Derived, absent_rows
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.values import read_count
+from oocdm.data.values import check_allowed, read_count
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
@@ -55,6 +55,8 @@ class Dynamics:
         checked_result("Dynamics", result)
         if horizon is not None:
             horizon = read_count("Dynamics: `horizon`", horizon, ModelError, _HORIZON)
+        reads = None if reads is None else tuple([reads] if isinstance(reads, str) else reads)
+        self._made_of = (result, reads, horizon)
         model, graph = result.model, result.graph
         self.schema = model.schema
         self.device = model.device
@@ -90,6 +92,12 @@ class Dynamics:
         self._targets = set(targets)
         self.simulated = tuple(f"{c}.{v}" for c, v in targets)
         self._random_numbers = RandomNumbers(len(self._fields), repeated * len(targets))
+
+    def __deepcopy__(self, memo: object) -> Dynamics:
+        return self  # nothing in it changes but what it remembers, so copies of worlds share it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dynamics, self._made_of
 
     @torch.no_grad()
     def predict(self, before: Snapshot) -> Predictions:
@@ -189,7 +197,8 @@ def reaching(graph: ClassGraph, reads: Iterable[str], horizon: int | None = None
 def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Any]]) -> Snapshot:
     """A state together with the actions taken in it, which must be complete.
 
-    They are tensors, arrays or lists. What is said for absent objects becomes 0.
+    They are tensors, arrays or lists of values that their fields allow. What is said for absent
+    objects becomes 0.
 
     >>> from oocdm.schema import ObjectClass, Real
     >>> class Ball(ObjectClass):
@@ -212,6 +221,7 @@ def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Any]]) -> S
                 raise ModelError(
                     f"{where}: expected values of shape {expected} (world, object, ...), got {got}."
                 )
+            check_allowed(where, field, value.detach()[present].cpu().numpy(), ModelError)
             checked.setdefault(c, {})[f] = _blank(value, ~present)
     return state.joined(checked)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.graph import ClassGraph, VariableGraph
-from oocdm.inference.fitted import Fitted, checked_data, checked_result
+from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
 from oocdm.inference.words import counted
 from oocdm.models.prediction import NormalField, Predictions
 from oocdm.models.scales import as_numbers
@@ -103,7 +103,7 @@ def evaluate(
     checked_result("evaluate", result)
     data = checked_data("evaluate", data)
     model, schema = result.model, result.model.schema
-    data.check_schema(schema, "the model")
+    check_fit("evaluate", result, data)
     sums: dict[tuple[str, str], np.ndarray] = {
         (c, v): np.zeros(5) for c in schema.classes for v in schema.targets(c)
     }

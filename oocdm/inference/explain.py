@@ -11,7 +11,8 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot
-from oocdm.errors import DataError, GraphError
+from oocdm.data.values import read_count
+from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, Variable
 from oocdm.inference.fitted import Fitted, checked_data, checked_result
 from oocdm.inference.names import place_hint, read_variable
@@ -41,10 +42,10 @@ class Reason:
 class Explanation:
     """A change of a variable in one step and its reasons, the strongest first; prints as text.
 
-    `has_own_past` says whether its own value before the step is a parent of it in the graph, and
-    `has_others` whether anything else is, as far as it was there and known.
+    `is_own_past` says whether its own value before the step made the outcome likely, `has_parents`
+    whether the graph gives it any parent that was there and known.
 
-    >>> why = Explanation(Variable("Light", 0, "timer"), 4, "0", "1", (), has_own_past=True)
+    >>> why = Explanation(Variable("Light", 0, "timer"), 4, "0", "1", (), is_own_past=True)
     >>> why
     Explanation(Light[0].timer in step 4, 0 reasons)
     >>> print(why)
@@ -56,8 +57,8 @@ class Explanation:
     before: str
     after: str
     reasons: tuple[Reason, ...]
-    has_own_past: bool = False
-    has_others: bool = False
+    is_own_past: bool = False
+    has_parents: bool = False
 
     def __repr__(self) -> str:
         where = f"{self.variable} in step {self.step}"
@@ -77,9 +78,9 @@ class Explanation:
                 yield from (f"    {line}" for line in reason.because._lines())
 
     def _without_reasons(self) -> str:
-        if self.has_own_past:
+        if self.is_own_past:
             return "which comes of its own previous value"
-        if self.has_others:
+        if self.has_parents:
             return "for which none of its parents alone made a difference"
         return "for no reason that the graph knows"
 
@@ -99,7 +100,7 @@ def explain(
     If the outcome would have been much less likely then, the value is a reason for it. Reasons
     that changed just before are explained in turn, `depth` steps back at most. The value of the
     variable itself before the step is no reason for its change; where nothing else is one, the
-    answer says whether the graph lets it come of that. Objects are numbered by their place in the
+    answer says whether it comes of that. Objects are numbered by their place in the
     episode, or named as they were logged: `Light[L0].timer`.
 
     >>> import oocdm
@@ -112,6 +113,7 @@ def explain(
     True
     """
     checked_result("explain", result)
+    depth = read_count("explain: `depth`", depth, ModelError, "It is how many steps back.")
     data = checked_data("explain", data)
     graph = result.graph
     if not isinstance(graph, ClassGraph):
@@ -157,7 +159,9 @@ class _Searcher:
         reasons = []
         parents = list(self._parents(row, variable))
         others = [parent for parent in parents if parent != variable]
-        worth = self._worth(row, variable, others)
+        known = dict(self._worth(row, variable, [*others, variable][: len(parents)]))
+        own = known.pop(variable, 0.0)
+        worth = list(known.items())
         for parent, nats in worth:
             if nats >= max(MIN_NATS, MIN_SHARE * worth[0][1]):
                 because = self._origin(row, parent, depth)
@@ -168,8 +172,8 @@ class _Searcher:
             self._words(logged.before, variable),
             self._words(logged.after, variable),
             tuple(reasons),
-            has_own_past=variable in parents,
-            has_others=bool(others),
+            is_own_past=own >= MIN_NATS,
+            has_parents=bool(parents),
         )
 
     def _origin(self, row: int, parent: Variable, depth: int) -> Explanation | None:

@@ -6,6 +6,7 @@ import os
 from typing import Any, Protocol
 
 from oocdm.data.dataset import Dataset
+from oocdm.data.object_names import check_object_names
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import DataError, ModelError, OocdmError
 from oocdm.graph import ClassGraph, VariableGraph
@@ -50,6 +51,19 @@ Make one with oocdm.Dataset.from_frames, oocdm.collect or oocdm.load_dataset.
         advice = "Make one with oocdm.Dataset.from_frames, oocdm.collect or oocdm.load_dataset."
         _refuse(f"{where}: `data`", "an oocdm.Dataset", data, "load_dataset", advice, DataError)
     return data
+
+
+def check_fit(where: str, result: Fitted, data: Dataset) -> None:
+    """Raise a `DataError` unless a dataset has the schema of a model, and the objects it knows.
+
+    >>> import oocdm
+    >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=300, seed=0)
+    >>> quick = {"iterations": 1, "steps_per_iteration": 2, "polish_steps": 2}
+    >>> check_fit("evaluate", oocdm.fit(data, "mlp", schedule=quick), data)
+    """
+    data.check_schema(result.model.schema, "the model")
+    # Only what was fitted to objects one by one remembers who they were.
+    check_object_names(where, data, getattr(result, "objects", None) or {})
 
 
 def checked_state(where: str, state: Snapshot, error: type[OocdmError]) -> Snapshot:

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.data.values import is_allowed, not_allowed, read_count
+from oocdm.data.values import check_allowed, read_count
 from oocdm.errors import ModelError, suggest
 from oocdm.inference.dynamics import Dynamics, action_tensor, with_actions
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
 from oocdm.inference.words import counted
-from oocdm.schema import Field, Schema
+from oocdm.schema import Categorical, Field, Schema
 
 _STEPS = "So many are drawn."
 
@@ -47,17 +47,39 @@ class Rollout:
 
     def mean(self, class_name: str, field_name: str) -> Tensor:
         """The mean over the futures: (step, world, object, ...)."""
+        self._check_ordered("mean", class_name, field_name)
         return self.values(class_name, field_name).double().mean(2)
 
     def interval(
         self, class_name: str, field_name: str, share: float = 0.9
     ) -> tuple[Tensor, Tensor]:
         """Lower and upper ends of where a share of the futures lies: (step, world, object, ...)."""
-        if not 0 < share < 1:
+        self._check_ordered("interval", class_name, field_name)
+        if not isinstance(share, int | float) or not 0 < share < 1:
             raise ModelError(f"interval: expected a share between 0 and 1, got {share!r}.")
         values = self.values(class_name, field_name).double()
         tail = (1 - share) / 2
         return values.quantile(tail, dim=2), values.quantile(1 - tail, dim=2)
+
+    def probabilities(self, class_name: str, field_name: str) -> Tensor:
+        """How many of the futures have each value of a choice: (step, world, object, value)."""
+        values = self.values(class_name, field_name)
+        field = self.states[0].schema.field(class_name, field_name)
+        if field.num_values is None or field.shape:
+            raise ModelError(
+                f"probabilities: expected a field with one of few values, such as a category, got "
+                f"`{class_name}.{field_name}`. Use mean() and interval()."
+            )
+        codes = torch.arange(field.num_values, device=values.device) + int(field.low or 0)
+        return (values.unsqueeze(-1) == codes).double().mean(2)
+
+    def _check_ordered(self, what: str, class_name: str, field_name: str) -> None:
+        schema = self.states[0].schema if self.states else None
+        if schema and isinstance(schema.field(class_name, field_name), Categorical):
+            raise ModelError(
+                f"{what}: expected a field of numbers, got `{class_name}.{field_name}`, whose "
+                "values have no order. Use probabilities()."
+            )
 
 
 def rollout(
@@ -165,8 +187,5 @@ def _read_action(
         )
     # What is said of absent objects does not matter.
     numbers = given.detach().cpu().numpy()[:, present.cpu().numpy()]
-    objects = numbers.reshape(-1, *field.shape)
-    wrong = ~is_allowed(field, objects).reshape(-1, field.size).all(1)
-    if wrong.any():
-        raise ModelError(not_allowed(where, field, objects[wrong][0].tolist()))
+    check_allowed(where, field, numbers.reshape(-1, *field.shape), ModelError)
     return given if field.dtype is np.float32 else given.long()

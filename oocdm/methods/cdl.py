@@ -66,6 +66,7 @@ class Cdl(AbstractVariableMethod):
 
     def __post_init__(self) -> None:
         check_at_least(self, 1, "encoding", "max_scored")
+        Rule(threshold=self.threshold)  # which refuses what means nothing, before any training
 
     @classmethod
     def preset(cls, name: str, **options: Any) -> Self:

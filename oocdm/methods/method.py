@@ -182,7 +182,10 @@ class AbstractMethod(ABC):
         return None
 
     def discover(self, look: Look) -> Discovery | None:
-        """A new structure from the trained model, or None if the method does not discover."""
+        """A new structure from the trained model, or None if the method does not discover.
+
+        What it says of parts that are not free does not count.
+        """
         return None
 
     def with_threshold(self, threshold: float) -> Self:

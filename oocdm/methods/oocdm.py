@@ -64,6 +64,7 @@ class Oocdm(AbstractClassMethod):
                 "hide_variables: expected a probability from 0 to less than 1, got "
                 f"{self.hide_variables!r}."
             )
+        _ = self.rule  # which refuses what means nothing, before any training
 
     @classmethod
     def preset(cls, name: str, **options: Any) -> Self:

@@ -93,8 +93,10 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     return chosen.preset(preset, **read_options(chosen.preset(preset), options))
 
 
-def method_from_json(data: dict[str, Any]) -> AbstractMethod:
-    """Read back what `AbstractMethod.to_json` wrote.
+def method_from_json(
+    data: dict[str, Any], own: type[AbstractMethod] | None = None
+) -> AbstractMethod:
+    """Read back what `AbstractMethod.to_json` wrote; `own` is a class that no package adds.
 
     >>> method = make_method("oofull", "paper")
     >>> method_from_json(method.to_json()) == method
@@ -102,7 +104,7 @@ def method_from_json(data: dict[str, Any]) -> AbstractMethod:
     """
     options = dict(data)
     name = str(options.pop("name", ""))
-    chosen = method_class(name)
+    chosen = method_class(name) if own is None else own
     try:
         return chosen.from_json(options)
     except (KeyError, TypeError) as error:

@@ -52,12 +52,6 @@ class TicsaModel(AbstractVariableModel):
         """The log-odds of every edge."""
         return LOGIT_SPEED * self.slow_logits
 
-    @property
-    def is_judged(self) -> np.ndarray:
-        """Which edges training has asked about: their logits have left the start."""
-        logits = self.slow_logits.detach()
-        return (logits != torch.full_like(logits, FIRST_LOGIT / LOGIT_SPEED)).cpu().numpy()
-
     def encode(self, variables: Tensor) -> Encoded:
         return (self.encoder(variables),)
 
@@ -115,13 +109,7 @@ class Ticsa(AbstractVariableMethod):
         """Edges that are more probable than not: they were learned, and data are not asked."""
         if not look.free.any():
             return None
-        network = _network(look.model)
-        free = look.free & network.is_judged
-        if not free.any():
-            raise ModelError(
-                "Method `ticsa` learns edges while it trains, and this run was given its graph: "
-                "it has nothing to say about edges. Fit without the graph."
-            )
+        network, free = _network(look.model), look.free
         probability = network.logits.sigmoid().detach().cpu().double().numpy()
         found = probability > 0.5
         evidence = replace(

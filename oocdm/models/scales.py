@@ -50,6 +50,14 @@ class Scales:
     fields: Mapping[tuple[str, str], Scale]
     extremes: Mapping[str, Tensor]
 
+    @property
+    def is_unit(self) -> bool:
+        """Whether they change nothing, and so tell nothing of the data."""
+        return all(
+            not scale.value_mean.any() and bool((scale.value_sd == 1).all())
+            for scale in self.fields.values()
+        )
+
     @staticmethod
     def unit(schema: Schema) -> Scales:
         """Scales that change nothing."""

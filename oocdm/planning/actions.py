@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oocdm.data.snapshot import Snapshot
+from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import PlanError, suggest
 from oocdm.schema import Boolean, Categorical, Field, Integer, Schema
 
 Masks = Mapping[str, Tensor]  # (batch, object) booleans a class
+_EXACT = 2**24  # single precision has all whole numbers up to this
 Grids = Mapping[tuple[str, str], Tensor]  # (batch, object, component) of variables, -1 for none
 
 
@@ -124,8 +125,32 @@ class ActionVariables:
             if (c, f) in self.idle:
                 chosen = torch.where(grid >= 0, chosen, self.idle[c, f])
             rows = chosen.flatten(0, 1).to(dtype)
+            if isinstance(field, Integer):
+                rows = _whole_numbers(field, rows)
             actions.setdefault(c, {})[f] = rows.reshape(*rows.shape[:2], *field.shape)
         return actions
+
+    def with_newcomers(self, actions: PerField, present: Masks) -> PerField:
+        """Decoded actions, with those of objects that were not there at first.
+
+        Nobody chooses for them: they do the allowed value nearest to 0.
+        """
+        filled = {c: dict(fields) for c, fields in actions.items()}
+        for (c, f), grid in self.grids.items():
+            field, value = self.schema.field(c, f), actions[c][f]
+            acts = (grid >= 0).all(-1).repeat(len(value) // len(grid), 1)
+            if idle_value(field) != 0 and acts.shape == present[c].shape:
+                is_new = (present[c] & ~acts).view(*acts.shape, *[1] * len(field.shape))
+                filled[c][f] = value.masked_fill(is_new, idle_value(field))
+        return filled
+
+
+def _whole_numbers(field: Integer, numbers: Tensor) -> Tensor:
+    """Numbers that a field allows, or 0: single precision may have rounded large ones too far."""
+    low, high = (None if end is None else int(end) for end in (field.low, field.high))
+    if max(abs(low or 0), abs(high or 0)) < _EXACT:
+        return numbers
+    return torch.where(numbers == 0, 0, numbers.clamp(low, high))
 
 
 def action_fields(schema: Schema) -> Iterator[tuple[str, str, Field]]:
@@ -176,14 +201,14 @@ def acting_objects(state: Snapshot, can_act: Masks | None = None) -> dict[str, T
     for name, mask in (can_act or {}).items():
         if name not in acting:
             raise PlanError(f"can_act: unknown class `{name}`. {suggest(name, acting)}")
-        expected = tuple(acting[name].shape)
-        if tuple(mask.shape) != expected or mask.dtype != torch.bool:
+        expected, given = tuple(acting[name].shape), torch.as_tensor(mask)
+        if tuple(given.shape) != expected or given.dtype != torch.bool:
             raise PlanError(
                 f"can_act[{name!r}]: expected booleans of shape {expected} (batch, object), got "
-                f"{mask.dtype} of shape {tuple(mask.shape)}. Say of every row of the state's "
+                f"{given.dtype} of shape {tuple(given.shape)}. Say of every row of the state's "
                 f"`{name}` whether it can act."
             )
-        acting[name] = acting[name] & mask.to(acting[name].device)
+        acting[name] = acting[name] & given.to(acting[name].device)
     return acting
 
 

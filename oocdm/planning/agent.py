@@ -15,6 +15,8 @@ from oocdm.errors import PlanError
 from oocdm.planning.actions import Masks, acting_objects, idle_value
 from oocdm.planning.convert import to_world_state
 
+_STREAM = 1  # of random numbers beside those of a world with the same seed
+
 
 class Agent(Protocol):
     """Anything that acts in a batch of episodes side by side.
@@ -57,11 +59,12 @@ class RandomAgent:
     def __init__(self, world: World, seed: int = 0) -> None:
         self.world = world_of("RandomAgent", world, PlanError)
         self.seed = read_count("RandomAgent: `seed`", seed, PlanError, least=0)
-        self._rng = np.random.default_rng(self.seed)
+        self.reset(1)
 
     def reset(self, num_worlds: int) -> None:
         """Start the random numbers anew."""
-        self._rng = np.random.default_rng(self.seed)
+        # Not those of the seed alone, which may be the world's: it would know what comes.
+        self._rng = np.random.default_rng([self.seed, _STREAM])
 
     def act(
         self, state: Snapshot, can_act: Masks | None = None, worlds: Tensor | None = None

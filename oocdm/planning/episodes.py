@@ -13,6 +13,7 @@ import torch
 from oocdm.data.snapshot import Snapshot
 from oocdm.data.values import read_count
 from oocdm.data.world import World, WorldState, world_of
+from oocdm.data.world_checks import check_state, check_step
 from oocdm.errors import PlanError
 from oocdm.planning.actions import Masks
 from oocdm.planning.agent import Agent
@@ -119,7 +120,8 @@ def run_episodes(
     limit = read_count("run_episodes: max_steps", limit, PlanError, advice)
     seed = read_count("run_episodes: seed", seed, PlanError, least=0)
     rng = np.random.default_rng(seed)
-    state = world.reset(episodes, rng)
+    state, name = world.reset(episodes, rng), type(world).__name__
+    check_state(f"run_episodes: {name}.reset", world.schema, state, episodes, PlanError)
     agent.reset(episodes)
     returns, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
     running, seconds = np.arange(episodes), 0.0
@@ -131,7 +133,10 @@ def run_episodes(
         started = time.perf_counter()
         actions = agent.act(seen, masks, torch.from_numpy(running))
         seconds += time.perf_counter() - started
-        state, reward, terminated = world.step(state, to_arrays(actions), rng)
+        found = world.step(state, to_arrays(actions), rng)
+        check_step(f"run_episodes: {name}.step", found, len(running), PlanError)
+        state, reward, terminated = found
+        check_state(f"run_episodes: {name}.step", world.schema, state, len(running), PlanError)
         returns[running] += reward
         lengths[running] = step
         if watch is not None and running[0] == 0:

@@ -60,6 +60,12 @@ class FlatSpaces:
         """Flat actions of many worlds as (world, object, ...) a class and field."""
         num_worlds = len(actions)
         numbers = np.asarray(actions).reshape(num_worlds, -1)
+        width = sum(each for *_, each in self._actions())
+        if numbers.shape[1] != width:
+            raise PlanError(
+                f"Flat action: expected {width} numbers a world, got {numbers.shape[1]}. They are "
+                f"those of {self.action_space}."
+            )
         read: dict[str, dict[str, np.ndarray]] = {}
         start = 0
         for c, f, field, width in self._actions():
@@ -126,7 +132,7 @@ def _encode(field: Field, values: np.ndarray) -> np.ndarray:
     if field.low is None or field.high is None:
         return values
     scaled: np.ndarray = 2 * (values - field.low) / (field.high - field.low) - 1
-    return scaled
+    return np.clip(scaled, -1, 1)  # a float32 may be rounded to beyond an end
 
 
 def _decode(field: Field, numbers: np.ndarray) -> np.ndarray:

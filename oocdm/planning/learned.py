@@ -23,7 +23,7 @@ class LearnedSimulator:
 
     With `horizon` only those fields are simulated that can reach what the task reads within so
     many steps, so planners may look no further; that the task reads nothing else is verified in
-    the first step, and that it does not depend on absent objects where there are such.
+    every step, and that it does not depend on absent objects where there are such.
 
     >>> import oocdm
     >>> env = oocdm.make("mouse")
@@ -78,8 +78,10 @@ class LearnedSimulator:
 
     def reward(self, before: Snapshot, after: Snapshot) -> Tensor:
         """The task's reward."""
-        return self.task.reward(before, after)
+        if self.horizon is None:
+            return self.task.reward(before, after)
+        return self.task.watched_reward(before, after)
 
     def terminated(self, after: Snapshot) -> Tensor:
         """The task's termination."""
-        return self.task.terminated(after)
+        return self.task.terminated(after) if self.horizon is None else self.task.watched_end(after)

@@ -84,6 +84,7 @@ class MPC:
 
     def reset(self, num_worlds: int) -> None:
         """Forget earlier plans: episodes start in so many worlds."""
+        num_worlds = read_count("MPC.reset: `num_worlds`", num_worlds, PlanError)
         self._generators = [_generator(self.seed, world) for world in range(num_worlds)]
         self._plans = []
 
@@ -97,7 +98,8 @@ class MPC:
         that ended can be left out, or worlds be acted in by turns; all in order if it is None.
         """
         checked_state("MPC.act", state, PlanError)
-        chosen = torch.arange(len(self._generators)) if worlds is None else worlds.cpu()
+        all_worlds = torch.arange(len(self._generators))
+        chosen = all_worlds if worlds is None else torch.as_tensor(worlds).cpu()
         self._check(chosen, state.batch_size)
         plan = self.planner.plan(
             self.simulator,
@@ -131,7 +133,12 @@ class MPC:
                 "the worlds that are left in `worlds`, or call reset(num_worlds) for new ones."
             )
         known = len(self._generators)
-        if len(worlds.unique()) < len(worlds) or not ((worlds >= 0) & (worlds < known)).all():
+        is_whole = worlds.dtype in (torch.int64, torch.int32)
+        if (
+            not is_whole
+            or len(worlds.unique()) < len(worlds)
+            or not ((worlds >= 0) & (worlds < known)).all()
+        ):
             raise PlanError(
                 f"MPC.act: `worlds`: expected different numbers from 0 to {known - 1}, as many "
                 f"worlds as were reset, got {worlds.tolist()}. Give each row its world's number."

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 from oocdm.planning.planner import Found, Planner, Problem
+
+EXPLORED = 0.1  # the share of the first probabilities that choices keep, as numbers their spread
 
 
 @final
@@ -13,8 +15,9 @@ from oocdm.planning.planner import Found, Planner, Problem
 class MPPI(Planner):
     """Weights exp(return / `temperature`) of all samples move the mean; its spread stays.
 
-    Of a categorical or boolean action the weighted probabilities are kept and the most probable
-    value is chosen. `temperature` is in units of the return: the lower, the greedier.
+    Of a categorical or boolean action the weighted probabilities are kept, with a tenth of those
+    at the start so that no value is lost, and the most probable value is chosen. `temperature` is
+    in units of the return: the lower, the greedier.
 
     >>> MPPI(temperature=0.5).temperature
     0.5
@@ -33,7 +36,7 @@ class MPPI(Planner):
             returns = problem.returns(sequences)
             # Less than the best one, since a low temperature would turn returns into infinities.
             weights = ((returns - returns.amax(0)) / self.temperature).softmax(0)
-            belief = replace(belief.refit(sequences, weights), sd=belief.sd)
+            belief = belief.refit(sequences, weights).widen(problem.start, EXPLORED)
         chosen = belief.mode()
         value = problem.returns(chosen.unsqueeze(0)).squeeze(0)
         return Found(chosen, value, belief, sequences[:0])

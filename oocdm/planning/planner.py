@@ -89,6 +89,7 @@ class Problem:
     stop_at_termination: bool
     warm: Sequence[WarmStart]
     seed: int
+    futures: int = 1
     _starts: dict[int, Snapshot] = field(default_factory=dict)
 
     @property
@@ -102,23 +103,23 @@ class Problem:
         return belief.sample(noise)
 
     def returns(self, sequences: Tensor) -> Tensor:
-        """What sequences earn in each world, (sample, batch)."""
-        samples = len(sequences)
-        if samples not in self._starts:
+        """What sequences earn in each world, (sample, batch): the mean of their futures."""
+        tries = self.futures * len(sequences)
+        if tries not in self._starts:
             # Made once: simulators may remember what they made of these very tensors.
-            self._starts[samples] = self.state.map(lambda t: t.repeat(samples, *[1] * (t.ndim - 1)))
+            self._starts[tries] = self.state.map(lambda t: t.repeat(tries, *[1] * (t.ndim - 1)))
         # Nobody keeps the states in between, so they need not record what happens to them.
         with torch.inference_mode():
             returns = discounted_returns(
                 self.simulator,
-                self._starts[samples],
+                self._starts[tries],
                 self.variables,
-                sequences,
+                sequences.repeat(self.futures, 1, 1),
                 self.discount,
                 self.stop_at_termination,
                 self.seed,
             )
-        return returns.clone()
+        return returns.view(self.futures, len(sequences), -1).mean(0).clone()
 
     def best(self, sequences: Tensor, returns: Tensor, count: int) -> Tensor:
         """The `count` best sequences of each world, best first."""
@@ -133,10 +134,11 @@ class Planner(ABC):
     """An optimiser of action sequences of fixed length in a simulator.
 
     `horizon` is how many steps it looks ahead, `iterations` how often it samples, `samples` how
-    many sequences a world. Rewards are discounted by `discount` a step and, unless
-    `stop_at_termination` is False, end with the episode. A plan that starts from an earlier one
-    keeps its means, but not its certainty: numbers get their initial spread, choices a share
-    `refresh` of equal probabilities.
+    many sequences a world. Each sequence is tried in so many `futures`, whose mean return counts:
+    with one, as in the paper, a sequence may look good by luck where the world is random. Rewards
+    are discounted by `discount` a step and, unless `stop_at_termination` is False, end with the
+    episode. A plan that starts from an earlier one keeps its means, but not its certainty: numbers
+    get their initial spread, choices a share `refresh` of equal probabilities.
 
     >>> from oocdm.planning import CEM
     >>> isinstance(CEM(horizon=10), Planner)
@@ -146,6 +148,7 @@ class Planner(ABC):
     horizon: int = 20
     iterations: int = 5
     samples: int = 500
+    futures: int = 1
     discount: float = 0.95
     stop_at_termination: bool = True
     refresh: float = 0.5
@@ -154,6 +157,7 @@ class Planner(ABC):
         self._check_count("horizon", "It is how many steps the planner looks ahead.")
         self._check_count("iterations", "It is how often the planner samples.")
         self._check_count("samples", "It is how many sequences are tried a world and iteration.")
+        self._check_count("futures", "It is in how many futures each sequence is tried.")
         self._check_share("discount", "It is what a reward is worth if it comes one step later.")
         self._check_share("refresh", "It is how much of an earlier plan's certainty is forgotten.")
         self._check_options()
@@ -208,6 +212,7 @@ class Planner(ABC):
             self.stop_at_termination,
             earlier,
             draw_seed(generators),
+            self.futures,
         )
         found = self._search(problem)
         decoded = variables.decode(found.sequence[:1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from oocdm.data.snapshot import Snapshot
+from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import PlanError
 from oocdm.inference import with_actions
 from oocdm.planning.actions import ActionVariables
@@ -55,10 +55,14 @@ def discounted_returns(
     is_running = torch.ones(rows, dtype=torch.bool, device=sequences.device)
     for t in range(horizon):
         now = slice(t * rows, (t + 1) * rows)
-        chosen = {c: {f: v[now] for f, v in fields.items()} for c, fields in actions.items()}
+        chosen: PerField = {
+            c: {f: v[now] for f, v in fields.items()} for c, fields in actions.items()
+        }
         # The actions are those of the objects that are present at first.
-        is_same = state.present is present
-        before = state.joined(chosen) if is_same else with_actions(state, chosen)
+        if state.present is present:
+            before = state.joined(chosen)
+        else:
+            before = with_actions(state, variables.with_newcomers(chosen, state.present))
         state = _checked_state(simulator.step(before, seed + t), rows)
         reward = checked_reward(simulator, simulator.reward(before, state), is_running)
         earned = reward.double()

@@ -41,6 +41,11 @@ class StableBaselinesEnv(VecEnv):
     """
 
     def __init__(self, env: WorldVectorEnv) -> None:
+        if not isinstance(env, WorldVectorEnv):
+            raise PlanError(
+                f"StableBaselinesEnv: expected an oocdm.WorldVectorEnv, got {type(env).__name__}. "
+                "Make one with num_envs worlds: WorldVectorEnv(result, task, counts, num_envs=8)."
+            )
         self.env = env
         self._flat = FlatSpaces(env.schema, env.max_objects)
         self._actions = np.zeros(0)

@@ -64,6 +64,11 @@ class Starts:
                 "start: expected a Dataset, a Snapshot, or a function of a random generator that "
                 f"returns a Snapshot, got {type(start).__name__}."
             )
+        elif self._scales.is_unit:
+            raise PlanError(
+                "start: expected a Dataset, a Snapshot or a function, got none, and this model "
+                'does not know where its data lay, as with preset="paper". Give start=data.'
+            )
 
     def draw(self, rng: np.random.Generator) -> WorldState:
         """A state of one world, (1, max_objects, ...) a field."""

@@ -61,6 +61,11 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     ) -> None:
         advice = "It says how many worlds run side by side."
         self.num_envs = read_count("num_envs", num_envs, PlanError, advice)
+        modes = [mode.value for mode in AutoresetMode]
+        if autoreset_mode not in (*AutoresetMode, *modes):
+            raise PlanError(
+                f"autoreset_mode: expected one of {', '.join(modes)}, got {autoreset_mode!r}."
+            )
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
         self.worlds = LearnedWorlds(result, task, counts, start, max_episode_steps, sample)

@@ -1,11 +1,15 @@
-"""What training is given, checked: folders to write to, and data to go on with."""
+"""What training is given, checked: folders to write to, data to go on with, what was found."""
 
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from oocdm.data.dataset import Dataset
+from oocdm.discovery import Discovery
 from oocdm.errors import ModelError
 
 
@@ -48,3 +52,28 @@ def checksum(data: Dataset) -> int:
     for array in arrays:
         found = zlib.crc32(array.tobytes(), found)
     return found
+
+
+def keep_given(who: str, found: Discovery, estimate: np.ndarray, free: np.ndarray) -> Discovery:
+    """What a method found, with everything that is not free as the estimate has it.
+
+    A known graph and priors hold whatever a method says. Before training it may say something of
+    edges alone. A structure of another size raises a `ModelError` that starts with `who`.
+
+    >>> from oocdm.graph import ClassEdges, Evidence
+    >>> from oocdm.schema import ObjectClass, Real, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> said = Discovery(np.array([True, True]), Evidence.nothing(ClassEdges(Schema(Ball))))
+    >>> keep_given("discover", said, np.zeros(2, bool), np.array([True, False])).structure
+    array([ True, False])
+    """
+    said, num_edges = np.asarray(found.structure), len(found.evidence.edges)
+    if said.dtype != bool or said.shape not in ((num_edges,), estimate.shape):
+        raise ModelError(
+            f"{who}: expected a structure of {len(estimate)} booleans, the first {num_edges} for "
+            f"the possible edges, got {said.dtype} of shape {said.shape}."
+        )
+    structure = estimate.copy()
+    structure[: len(said)] = np.where(free[: len(said)], said, estimate[: len(said)])
+    return replace(found, structure=structure)

@@ -9,15 +9,19 @@ import numpy as np
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import (
     Discovery,
+    Priors,
     Settling,
     Stopping,
     variables,
 )
+from oocdm.discovery.priors import PriorKnowledge
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph, EdgeIndex, Evidence
+from oocdm.inference.fitted import check_fit, checked_data, checked_result
 from oocdm.methods import AbstractMethod, FirstLook, Look, Oocdm
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
+from oocdm.training.checks import keep_given
 from oocdm.training.fit import FitResult
 
 
@@ -26,12 +30,18 @@ def discover(
     data: Dataset,
     threshold: float | None = None,
     progress: Settling | None = None,
+    priors: PriorKnowledge = None,
 ) -> Discovery:
     """What the method of a run discovers on a dataset, searching around the run's graph.
 
     The network used is the one before polishing, which predicts under many graphs. Data that it
     was fitted on flatter the edges it has: give others. With a threshold in nats, edges are
     compared with it instead of tested. `progress` is told how many edges are settled.
+
+    What the run knew of single edges holds again, unless `priors` take its place; `[]` is nothing.
+    A network can only be asked about edges that its run was free to find: it has never seen those
+    that were given otherwise. They stay as they were, and a run that was given its whole graph is
+    refused, unless its method asks the data alone.
 
     >>> import oocdm
     >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=600, seed=0)
@@ -40,23 +50,71 @@ def discover(
     >>> len(discover(result, data).evidence.score)
     84
     """
-    method = _method(result, threshold)
-    data.check_schema(result.schema, "the model")
+    method = _method("discover", result, data, threshold)
+    check_fit("discover", result, data)
     method.check_data(data)
-    edges = result.model.edges
+    edges, num_edges = result.model.edges, len(result.model.edges)
     testable = edges.spread(EdgeIndex.of(result.schema).testable(data.max_counts))
-    _, free = method.start(edges, None, testable)
-    estimate = result.model.structures(result.graph)[0].bool().cpu().numpy()
-    estimate[: len(testable)] &= testable
+    known = _known(method, result, priors).over(edges)
+    estimate, free = _start(method, result, known, testable)
     # Discovery may stop early: the transitions that it sees first must be any of them.
     rows = np.random.default_rng(result.seed).permutation(len(data))
-    prepared = Prepared.of(result.learned, data, rows)
-    found = method.discover_first(FirstLook(data, edges, free, result.seed, settling=progress))
+    prepared = Prepared.of(result.learned, data, rows)  # refuses other numbers of objects, too
+    weights = known.weights(free[:num_edges])
+    first = FirstLook(data, edges, free[:num_edges], result.seed, weights, settling=progress)
+    found = method.discover_first(first)
     if found is None:
-        found = method.discover(Look(result.learned, prepared, estimate, free, settling=progress))
+        free = _seen_both_ways(method, result, free)
+        weights = known.weights(free[:num_edges])
+        look = Look(result.learned, prepared, estimate, free, weights, settling=progress)
+        found = method.discover(look)
     if found is None:
-        raise ModelError(f"Method `{method.name}` does not discover a graph.")
-    return found
+        raise _finds_none(method)
+    found = keep_given(f"Method `{method.name}`: `discover`", found, estimate, free)
+    decision = np.where(known.forbidden & testable, "forbidden", found.evidence.decision)
+    decision = np.where(known.required, "required", decision)
+    return replace(found, evidence=replace(found.evidence, decision=decision))
+
+
+def _known(method: AbstractMethod, result: FitResult, priors: PriorKnowledge) -> Priors:
+    """What is known of single edges: by the run, unless it is said anew."""
+    if priors is None:
+        return Priors.of(result.schema, result.priors)
+    known = Priors.of(result.schema, priors)
+    method.check_priors(known)
+    return known
+
+
+def _start(
+    method: AbstractMethod, result: FitResult, known: Priors, testable: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The structure to search around, and which parts of it may change."""
+    _, free = method.start(result.model.edges, None, testable)
+    if not free.any():
+        raise _finds_none(method)
+    edges = slice(0, len(testable))  # then come parts that are no edges
+    free[edges] &= ~(known.required | known.forbidden)
+    if not free[edges].any():
+        raise ModelError("discover: the priors tell of all edges: none is left to be found.")
+    estimate = result.model.structures(result.graph)[0].bool().cpu().numpy()
+    estimate[edges] = known.apply(estimate[edges] & testable)
+    return estimate, free
+
+
+def _seen_both_ways(method: AbstractMethod, result: FitResult, free: np.ndarray) -> np.ndarray:
+    """The free parts without edges that the network has never seen there, or never seen gone."""
+    decision, free = result.evidence.decision, free.copy()
+    free[: len(decision)] &= np.isin(decision, ["yes", "no", "undecided"])
+    if not free[: len(decision)].any():
+        raise ModelError(
+            f"discover: method `{method.name}` asks its network about edges, and that of this "
+            "run was given its graph: it has never seen another. Fit without the graph."
+        )
+    return free
+
+
+def _finds_none(method: AbstractMethod) -> ModelError:
+    return ModelError(f"Method `{method.name}` does not discover a graph.")
 
 
 def discover_variables(
@@ -82,7 +140,7 @@ def discover_variables(
     >>> len(found.score)
     120
     """
-    method = _method(result, threshold)
+    method = _method("discover_variables", result, data, threshold)
     if not (isinstance(method, Oocdm) and isinstance(result.graph, ClassGraph)):
         raise ModelError(
             f"discover_variables: expected a run of the method `oocdm`, got `{method.name}`."
@@ -97,8 +155,12 @@ def discover_variables(
     )
 
 
-def _method(result: FitResult, threshold: float | None) -> AbstractMethod:
-    """The method of a run, with another threshold if there is one."""
+def _method(
+    where: str, result: FitResult, data: Dataset, threshold: float | None
+) -> AbstractMethod:
+    """The method of a run, with another threshold if there is one; refuses what is no run."""
+    checked_result(where, result)
+    checked_data(where, data)
     method = result.method
     if isinstance(method, Oocdm):
         # The network is trained: what it will not have shown by then it does not know.

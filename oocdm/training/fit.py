@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from oocdm.data.dataset import Dataset, load_dataset
+from oocdm.data.object_names import check_object_names, object_names
 from oocdm.data.values import read_count
 from oocdm.discovery import Priors
 from oocdm.discovery.priors import PriorKnowledge
-from oocdm.errors import DataError, GraphError, ModelError
-from oocdm.graph import ClassGraph, Evidence, Graph, VariableGraph, graph_from_json
+from oocdm.errors import DataError, GraphError, ModelError, suggest
+from oocdm.graph import (
+    ClassGraph,
+    Evidence,
+    Graph,
+    VariableGraph,
+    graph_from_json,
+    graph_from_rows,
+)
 from oocdm.inference.fitted import checked_data
-from oocdm.methods import AbstractMethod, make_method, method_from_json
+from oocdm.methods import (
+    METHODS,
+    AbstractMethod,
+    make_method,
+    method_from_json,
+    method_names,
+)
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
@@ -47,7 +61,8 @@ class FitResult:
     """A fitted world model with its graph, and what the data say about each possible edge.
 
     `learned` is the network when the graph was decided, before polishing: it predicts under many
-    graphs, `model` best under its own.
+    graphs, `model` best under its own. `objects` are the names of the objects by class and place,
+    if the method knows objects one by one; `priors` are what was known of single edges.
     """
 
     model: AbstractWorldModel
@@ -58,6 +73,8 @@ class FitResult:
     seed: int
     history: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+    objects: Mapping[str, Sequence[str]] | None = None
+    priors: Priors | None = None
 
     def __repr__(self) -> str:
         edges = f"{len(self.graph.edges())} of {len(self.model.edges)} possible edges"
@@ -87,7 +104,9 @@ class FitResult:
         self._write(Path(folder), config)
 
     def _write(self, path: Path, config: dict[str, Any]) -> None:
-        _write_settings(path, self.method, self.model, self.seed, config)
+        priors = None if self.priors is None else self.priors.to_json()
+        told = {"priors": priors, "objects": self.objects, **config}
+        _write_settings(path, self.method, self.model, self.seed, told)
         for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
             write_tensors(path / name, dict(model.state_dict()), {"format": "oocdm-1"})
         write_json(path / "graph.json", graph_to_json(self.graph, self.evidence))
@@ -110,12 +129,14 @@ def fit(
 ) -> FitResult:
     """Learn a causal world model from logged transitions.
 
-    With `graph`, a graph or the rows of one between classes, it is known and not discovered.
-    `priors` are what is known of single edges:
-    rows such as `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. With
-    `folder` checkpoints are written there after every round, so that `resume` can go on after an
+    With `graph`, a graph or the rows of one, it is known and not discovered. Rows are between
+    classes or, for methods that know objects one by one, between variables, such as
+    `Block[1].s1 <- Block[0].s1`. `priors` are what is known of single edges: rows such as
+    `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. With `folder`
+    checkpoints are written there after every round, so that `resume` can go on after an
     interruption, and the finished run at the end. `max_seconds` shortens training to that time.
-    Further options are the method's own.
+    Further options are the method's own. A run of a method that is given as an object, and that no
+    installed package adds, is read again with its class: `load(folder, method=Mine)`.
 
     >>> import oocdm
     >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=300, seed=0)
@@ -124,25 +145,21 @@ def fit(
     >>> len(result.history)
     2
     """
-    if not isinstance(method, str) and (options or preset != "default"):
-        raise ModelError(
-            f"fit: expected a method's name beside preset and options, got {method!r}. "
-            "Give them to the method itself."
-        )
     checked_data("fit", data)
     seed = read_count("fit: `seed`", seed, ModelError, least=0)
     _check_seconds(max_seconds)
     if folder is not None:
         check_new("fit", folder)
-    chosen = make_method(method, preset, **options) if isinstance(method, str) else method
+    chosen = _choose_method(method, preset, options)
     known = Priors.of(data.schema, priors)
     if graph is not None and known.rows:
         raise GraphError("fit: expected a known graph or priors, got both.")
-    known_graph = _read_graph(data.schema, graph)
+    known_graph = _read_graph(data, graph)
     trainer = Trainer(data, chosen, seed, known_graph, device, known)
     extra = {
         "known_graph": None if known_graph is None else known_graph.to_json(),
         "priors": known.to_json(),
+        "objects": object_names(data) if chosen.needs_fixed_objects else None,
         "max_seconds": max_seconds,
         "data_checksum": checksum(data),
         **(config or {}),
@@ -153,16 +170,21 @@ def fit(
 
 
 def resume(
-    folder: str | Path, data: Dataset | None = None, callback: Callback | None = None
+    folder: str | Path,
+    data: Dataset | None = None,
+    callback: Callback | None = None,
+    method: type[AbstractMethod] | None = None,
 ) -> FitResult:
     """Go on with an interrupted run; the result equals that of an uninterrupted one.
 
-    Without `data` the dataset is read from where the run's config says it was.
+    Without `data` the dataset is read from where the run's config says it was. `method` is the
+    class of a method of one's own that no installed package adds.
     """
     path = Path(folder)
     config = _read_config(path)
     if (path / HISTORY).is_file():
-        return load(path)
+        return load(path, method)
+    chosen = _method_of(path, config, method)
     if data is None:
         if not config.get("data"):
             raise ModelError(f"Run {path} does not say where its data are: pass data=.")
@@ -181,10 +203,11 @@ def resume(
             f"resume: expected the data that run {path} was begun with, got others of the same "
             f"schema: {data!r}. Give the same ones, or fit anew."
         )
+    check_object_names("resume", data, config.get("objects") or {})
     known = config.get("known_graph")
     trainer = Trainer(
         data,
-        method_from_json(config["method"]),
+        chosen,
         int(config["seed"]),
         None if known is None else graph_from_json(schema, known),
         priors=Priors.of(schema, config.get("priors")),
@@ -195,8 +218,11 @@ def resume(
     return _finish(trainer, path, callback, config.get("max_seconds"), extra)
 
 
-def load(folder: str | Path) -> FitResult:
-    """Read a run that `FitResult.save` or `fit(folder=...)` wrote."""
+def load(folder: str | Path, method: type[AbstractMethod] | None = None) -> FitResult:
+    """Read a run that `FitResult.save` or `fit(folder=...)` wrote.
+
+    `method` is the class of a method of one's own that no installed package adds.
+    """
     path = Path(folder)
     config = _read_config(path)
     if not (path / HISTORY).is_file() and (path / CHECKPOINT).is_file():
@@ -204,17 +230,62 @@ def load(folder: str | Path) -> FitResult:
             f"Run {path} is not finished. Go on with it: oocdm.resume or `oocdm resume {path}`."
         )
     schema = Schema.from_json(read_json(path / "schema.json"))
-    method = method_from_json(config["method"])
+    chosen = _method_of(path, config, method)
     counts = config.get("counts")
-    model, learned = (_read_model(path / name, method, schema, counts) for name in (MODEL, LEARNED))
+    model, learned = (_read_model(path / name, chosen, schema, counts) for name in (MODEL, LEARNED))
     graph, evidence = read_graph(path, model.edges)
     history = read_json(path / HISTORY)
     return FitResult(
-        *(model, graph, evidence, learned, method),
+        *(model, graph, evidence, learned, chosen),
         int(config["seed"]),
         history["rounds"],
         history["seconds"],
+        config.get("objects"),
+        Priors.of(schema, config.get("priors")),
     )
+
+
+def _choose_method(
+    method: str | AbstractMethod, preset: str, options: dict[str, Any]
+) -> AbstractMethod:
+    if isinstance(method, str):
+        return make_method(method, preset, **options)
+    if not isinstance(method, AbstractMethod):
+        is_class = isinstance(method, type) and issubclass(method, AbstractMethod)
+        advice = f" Make one of the class: {method.__name__}()." if is_class else ""
+        raise ModelError(
+            "fit: `method`: expected a method's name, or a method such as Oocdm(), got "
+            f"{method!r}.{advice}"
+        )
+    if options or preset != "default":
+        raise ModelError(
+            f"fit: expected a method's name beside preset and options, got {method!r}. "
+            "Give them to the method itself."
+        )
+    if METHODS.get(method.name, type(method)) is not type(method):
+        raise ModelError(
+            f"fit: `method`: the class {type(method).__name__} has the name `{method.name}` of "
+            "another method, as which its runs would be read. Give it a `name` of its own."
+        )
+    return method
+
+
+def _method_of(
+    path: Path, config: dict[str, Any], own: type[AbstractMethod] | None
+) -> AbstractMethod:
+    """The method of a run, of the class `own` if it is given."""
+    name = str(config["method"].get("name", ""))
+    if own is None and name not in method_names():
+        raise ModelError(
+            f"Run {path}: unknown method `{name}`. {suggest(name, method_names())} If it is one of "
+            "your own, install the package that adds it, or give its class: "
+            "oocdm.load(..., method=...), oocdm.resume(..., method=...)."
+        )
+    is_class = isinstance(own, type) and issubclass(own, AbstractMethod)
+    if own is not None and not (is_class and own.name == name):
+        got = f"that of `{own.name}`" if is_class else repr(own)
+        raise ModelError(f"Run {path}: expected the class of the method `{name}`, got {got}.")
+    return method_from_json(config["method"], own)
 
 
 def _read_model(
@@ -270,6 +341,8 @@ def _finish(
         trainer.seed,
         position.history,
         position.seconds,
+        config.get("objects"),
+        Priors.of(trainer.model.schema, config.get("priors")),
     )
     if path is not None:
         result._write(path, config)
@@ -302,11 +375,12 @@ def _check_seconds(max_seconds: float | None) -> None:
         )
 
 
-def _read_graph(schema: Schema, graph: Graph | Sequence[str] | None) -> Graph | None:
+def _read_graph(data: Dataset, graph: Graph | Sequence[str] | None) -> Graph | None:
     if graph is None or isinstance(graph, ClassGraph | VariableGraph):
         return graph
     if isinstance(graph, Sequence) and all(isinstance(row, str) for row in graph):
-        return ClassGraph.parse(schema, [graph] if isinstance(graph, str) else graph)
+        rows = [graph] if isinstance(graph, str) else graph
+        return graph_from_rows(data.schema, rows, data.max_counts)
     raise GraphError(
         "fit: `graph`: expected a graph, or rows such as `Block.s1 <- self.a`, got "
         f"{type(graph).__name__}."

@@ -22,6 +22,7 @@ from oocdm.models.features import Featuriser, Inputs
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.calibration import calibrate_sigma
+from oocdm.training.checks import keep_given
 from oocdm.training.clock import Clock
 from oocdm.training.optimiser import make_optimiser
 from oocdm.training.precision import warn_of_rounding
@@ -195,11 +196,10 @@ class Trainer:
         limit = None if clock.max_seconds is None else FIRST_LOOK_SHARE * clock.max_seconds
         weights = self.priors.weights(free)
         look = FirstLook(self.logged, edges, free, self.seed, weights, settling, limit)
-        found = self.method.discover_first(look)
+        found = self.method.discover_first(look) if free.any() else None
         if found is not None:
-            structure = self.structure
-            structure[: len(edges)] = np.where(free, found.structure[: len(edges)], self._edges)
-            self._take(replace(found, structure=structure))
+            who = f"Method `{self.method.name}`: `discover_first`"
+            self._take(keep_given(who, found, self.structure, self.free))
             self._record("discover", int(free.sum()), [], found.is_cut)
         self.position.phase = "learn"
 
@@ -222,7 +222,7 @@ class Trainer:
                 break
         position.rounds += 1
         weights = self.priors.weights(self.free[: len(self.model.edges)])
-        discovery = self.method.discover(Look(self.model, self.held, structure, self.free, weights))
+        discovery = self._discover(Look(self.model, self.held, structure, self.free, weights))
         if discovery is not None:
             self._take(discovery)
         is_settled = discovery is not None and position.unchanged >= s.patience
@@ -231,6 +231,14 @@ class Trainer:
         self._record("learn", done + len(losses), losses, is_late)
         if is_over or is_late:
             self._finish_learning()
+
+    def _discover(self, look: Look) -> Discovery | None:
+        """What the method finds among what is free; None if it does not discover."""
+        found = self.method.discover(look) if look.free.any() else None
+        if found is None:
+            return None
+        who = f"Method `{self.method.name}`: `discover`"
+        return keep_given(who, found, look.estimate, look.free)
 
     def _contested(self) -> np.ndarray:
         """Edges that the last look found neither strong nor useless."""
@@ -254,12 +262,11 @@ class Trainer:
         num_edges = len(self.model.edges)
         decision = np.array([row["decision"] for row in self.position.evidence] or [""] * num_edges)
         structure = self.structure
-        structure[:num_edges] &= ~np.isin(decision, ["undecided", "no"])
         free = self.free.copy()
+        structure[:num_edges] &= ~(np.isin(decision, ["undecided", "no"]) & free[:num_edges])
         free[:num_edges] = False
-        if free.any():
-            judged = self.method.discover(Look(self.model, self.held, structure, free))
-            structure = structure if judged is None else judged.structure
+        judged = self._discover(Look(self.model, self.held, structure, free))
+        structure = structure if judged is None else judged.structure
         self.position.structure = structure.tolist()
         self.model.paths.copy_(torch.as_tensor(structure[num_edges:]))
         self.learned = self.model.copy()

@@ -74,9 +74,10 @@ def test_arrays_and_lists_become_tensors_of_their_own() -> None:
         {"Ball": there},
     )
     x[:], there[:] = 0, 0
-    assert state["Ball", "x"].dtype == torch.float32 and state["Ball", "x"].all()
+    assert state["Ball", "x"].dtype == torch.float32
+    assert state["Ball", "x"].tolist() == [[[1, 1], [1, 1], [0, 0]]]  # the last one is no object
     assert state["Ball", "hue"].dtype == torch.int64
-    assert state["Ball", "hue"].tolist() == [[1, 2, 3]]
+    assert state["Ball", "hue"].tolist() == [[1, 2, 0]]
     assert state["Wall", "x"].dtype == torch.float32
     assert state.present["Ball"].tolist() == [[True, True, False]]
     assert state.observed["Wall"]["x"].tolist() == [[True, True]]
@@ -271,3 +272,34 @@ def test_actions_are_asked_for_where_they_are_needed() -> None:
     )
     with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
         state.check("step", KNOBS, "model", ModelError, with_actions=True)
+
+
+def test_tensors_of_another_kind_become_those_of_their_fields() -> None:
+    whole = torch.tensor([[[2, -2]]])
+    state = Snapshot.of(
+        SCHEMA,
+        {"Ball": {"x": whole, "hue": torch.tensor([[3.0]])}, "Wall": {"x": torch.zeros(1, 1)}},
+    )
+    assert state["Ball", "x"].dtype == torch.float32 and state["Ball", "x"].tolist() == [[[2, -2]]]
+    assert state["Ball", "hue"].dtype == torch.int64 and state["Ball", "hue"].tolist() == [[3]]
+    with pytest.raises(
+        DataError, match=r"^Snapshot\.of: values\['Ball'\]\['hue'\]: expected whole"
+    ):
+        Snapshot.of(SCHEMA, {"Ball": {"x": whole, "hue": torch.tensor([[3.5]])}})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("x", [[[0.0, np.nan]]], "`Ball.x`: expected 2 finite numbers, got nan."),
+        ("x", [[[np.inf, 0.0]]], "`Ball.x`: expected 2 finite numbers, got inf."),
+        ("hue", [[99]], "`Ball.hue`: expected a whole number from 1 to 3, got 99."),
+    ],
+)
+def test_objects_have_values_that_their_fields_allow(field: str, value: Any, message: str) -> None:
+    ball = {"x": [[[0.0, 0.0]]], "hue": [[1]], field: value}
+    wall = {"x": [[0.0]]}
+    with pytest.raises(DataError, match=f"^{re.escape('Snapshot.of: ' + message)}"):
+        Snapshot.of(SCHEMA, {"Ball": ball, "Wall": wall})
+    absent = Snapshot.of(SCHEMA, {"Ball": ball, "Wall": wall}, {"Ball": [[False]]})
+    assert not absent["Ball", field].any()

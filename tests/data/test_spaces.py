@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from gymnasium import spaces
 from oocdm.data.spaces import action_space, observation_of, observation_space, read_action
 from oocdm.data.world import WorldState
 from oocdm.errors import DataError
-from oocdm.schema import Integer, ObjectClass, Real, Schema
+from oocdm.schema import Categorical, Integer, ObjectClass, Real, Schema
 
 
 class Pump(ObjectClass):
@@ -55,10 +56,42 @@ def test_what_absent_objects_do_is_not_looked_at() -> None:
 def test_actions_of_many_worlds_are_checked() -> None:
     present = {"Pump": np.ones((2, 1), bool)}
     action = {"speed": np.full((2, 1, 2), 2.5), "gear": np.array([[1], [9]])}
-    message = "Action `Pump.gear`: expected values within [1, 5], got [[1], [9]]."
+    message = (
+        "Action `Pump.gear`: expected a whole number from 1 to 5, got 9. The schema declares what "
+        "the field allows."
+    )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         read_action(SCHEMA, {"Pump": action}, present)
     action["gear"] = np.array([1, 1])
     message = "Action `Pump.gear`: expected shape (2, 1), got (2,)."
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         read_action(SCHEMA, {"Pump": action}, present)
+
+
+class Lift(ObjectClass):
+    x = Real()
+    go = Categorical(["up", "stay", "down"], action=True)
+    floor = Integer(0, 5, action=True)
+
+
+@pytest.mark.parametrize(
+    ("lift", "expected"),
+    [
+        ({"go": ["down", "up"], "floor": [1, 5]}, [[2, 0], [1, 5]]),
+        ({"go": [2.0, 0.0], "floor": [1.0, 5.0]}, [[2, 0], [1, 5]]),
+        ({"go": ["dwn", "up"], "floor": [1, 5]}, "unknown value 'dwn'. Did you mean `down`?"),
+        ({"go": [0.9, 1], "floor": [1, 5]}, "expected a whole number from 0 to 2, got 0.9."),
+        ({"go": [0, 1], "floor": [[1], [2, 3]]}, "expected a whole number from 0 to 5, got [[1]"),
+        (3, "Action: expected a dictionary of fields of `Lift` (go, floor), got 3."),
+        (None, "Action: expected a dictionary of fields of `Lift` (go, floor), got None."),
+    ],
+)
+def test_choices_may_be_named_but_not_halved(lift: Any, expected: Any) -> None:
+    present = {"Lift": np.ones(2, bool)}
+    if isinstance(expected, str):
+        with pytest.raises(DataError, match=re.escape(expected)):
+            read_action(Schema(Lift), {"Lift": lift}, present)
+    else:
+        read = read_action(Schema(Lift), {"Lift": lift}, present)["Lift"]
+        assert [read["go"].tolist(), read["floor"].tolist()] == expected
+        assert read["go"].dtype == np.int64

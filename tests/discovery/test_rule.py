@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -69,6 +72,12 @@ def test_a_threshold_replaces_the_test() -> None:
     is_found = rule.is_found(found, tested)
     assert is_found.tolist() == [True, False, False]
     assert rule.decisions(found, is_found, tested).tolist() == ["yes", "no", "untestable"]
+
+
+@pytest.mark.parametrize("value", [math.nan, "0.1", True])
+def test_a_threshold_must_be_a_number(value: Any) -> None:
+    with pytest.raises(OocdmError, match=r"^threshold: expected a number of nats or None, got"):
+        Rule(threshold=value)
 
 
 def test_nothing_tested_is_nothing_found() -> None:

@@ -151,12 +151,14 @@ def test_actions_of_absent_objects_are_ignored():
         (
             "block",
             {"Block": {"a": np.full(5, np.nan)}},
-            "Action `Block.a`: expected values within [None, None], got [nan, nan, nan, nan, nan].",
+            "Action `Block.a`: expected a finite number, got nan. The schema declares what the "
+            "field allows.",
         ),
         (
             "mouse",
             {"Mouse": {"move": [5]}},
-            "Action `Mouse.move`: expected values within [0, 4], got [5].",
+            "Action `Mouse.move`: expected a whole number from 0 to 4, got 5. The schema declares "
+            "what the field allows.",
         ),
         (
             "mouse",

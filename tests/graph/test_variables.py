@@ -84,6 +84,22 @@ def test_print_counts_and_edges() -> None:
     assert VariableGraph((), (), np.zeros((0, 0))).counts == {}
 
 
+def test_a_class_graph_is_compared_as_it_would_be_grounded() -> None:
+    rows = ["Ball[0].x <- Ball[0].x", "Ball[1].x <- Ball[0].x", "Score[0].points <- Ball[1].x"]
+    graph = VariableGraph.parse(FULL.inputs, FULL.outputs, rows)
+    true = ClassGraph.parse(SCHEMA, ["Ball.x <- self.x", "Score.points <- Ball[*].x"])
+    found = graph.compare(true)
+    assert found == graph.compare(true.ground(COUNTS))
+    assert (found.missing, found.extra) == (2, 1)
+    # A class may have no object.
+    lonely = true.ground({"Ball": 2, "Score": 0})
+    assert lonely.compare(true).shd == 0
+    with fails(
+        "Cannot compare variable graphs over different variables: only one has `Ball[0].push`."
+    ):
+        graph.compare(ClassGraph.full(Schema(Score)))
+
+
 def test_a_graph_cannot_be_written() -> None:
     matrix = np.ones((1, 1), dtype=bool)
     graph = VariableGraph(("Ball[0].x",), ("Ball[0].x",), matrix)
@@ -126,6 +142,11 @@ def test_errors_of_shapes_and_files() -> None:
         'and "edges".'
     ):
         VariableGraph.from_json({"edges": []})
+
+
+def test_errors_of_comparing() -> None:
+    with fails("compare: expected a graph between variables or between classes, got str."):
+        FULL.compare("Ball.x <- self.x")  # type: ignore[arg-type]
 
 
 def test_errors_of_covering() -> None:

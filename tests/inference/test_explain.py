@@ -66,9 +66,13 @@ def rooms(episodes: int = 60, steps: int = 6) -> Dataset:
 @pytest.fixture(scope="module")
 def lamps() -> tuple[Any, Dataset]:
     data = rooms()
+    return fitted(data, GRAPH), data
+
+
+def fitted(data: Dataset, graph: ClassGraph) -> Any:
     schedule = Schedule(iterations=1, steps_per_iteration=1, polish_steps=250, learning_rate=5e-3)
     small = ModelOptions(encoding_dim=8, local_dim=8, message_dim=8, decoder_dim=8)
-    return fit(data, graph=GRAPH, schedule=schedule, model=small), data
+    return fit(data, graph=graph, schedule=schedule, model=small)
 
 
 def test_reasons_are_the_values_that_mattered(lamps: tuple[Any, Dataset]) -> None:
@@ -132,20 +136,29 @@ def test_no_parents_are_no_reason(lamps: tuple[Any, Dataset]) -> None:
     assert str(why).endswith(", for no reason that the graph knows")
 
 
-def test_what_comes_of_its_own_past_has_a_reason(lamps: tuple[Any, Dataset]) -> None:
-    """Lamps do not depend on their past here, so nothing that is imagined makes a difference."""
-    result, data = lamps
-    alone = SimpleNamespace(
-        model=result.model, graph=ClassGraph.parse(SCHEMA, ["Lamp.light <- self.light"])
-    )
-    why = explain(alone, data, 0, 2, "Lamp[0].light")
-    assert why.reasons == () and why.has_own_past and not why.has_others
-    assert str(why).endswith(" in step 2, which comes of its own previous value")
+def test_a_past_that_made_no_difference_is_no_reason() -> None:
+    """Lamps do not depend on their past, though this graph lets them."""
+    data = rooms()
+    result = fitted(data, ClassGraph.parse(SCHEMA, ["Lamp.light <- self.light"]))
+    why = explain(result, data, 0, 2, "Lamp[0].light")
+    assert why.reasons == () and why.has_parents and not why.is_own_past
+    assert str(why).endswith(" in step 2, for which none of its parents alone made a difference")
     assert repr(why) == "Explanation(Lamp[0].light in step 2, 0 reasons)"
 
 
+def test_what_comes_of_its_own_past_has_a_reason() -> None:
+    """Rooms are dark or bright for whole episodes here."""
+    data = rooms()
+    bright = (data.episode[:, None] % 2).astype(np.float32)
+    data = replace(data, values={**data.values, "Room": {"light": bright}})
+    result = fitted(data, ClassGraph.parse(SCHEMA, ["Room.light <- self.light"]))
+    why = explain(result, data, 1, 2, "Room[0].light")
+    assert why.reasons == () and why.is_own_past
+    assert str(why) == "Room[0].light stayed 1 in step 2, which comes of its own previous value"
+
+
 def test_parents_that_made_no_difference_are_no_reasons() -> None:
-    why = Explanation(Variable("Lamp", 0, "light"), 2, "1", "1", (), has_others=True)
+    why = Explanation(Variable("Lamp", 0, "light"), 2, "1", "1", (), has_parents=True)
     assert str(why) == (
         "Lamp[0].light stayed 1 in step 2, for which none of its parents alone made a difference"
     )

@@ -218,3 +218,21 @@ def test_actions_that_the_schema_does_not_allow(wrong: float, turned: Any) -> No
 def test_a_share_lies_between_0_and_1() -> None:
     with pytest.raises(ModelError, match="expected a share between 0 and 1, got 1"):
         rollout(RESULT, STATE, ACTIONS, samples=1).interval("Ant", "x", share=1)
+
+
+def test_choices_have_probabilities_and_no_mean() -> None:
+    found = rollout(RESULT, STATE, ACTIONS, samples=20, seed=0)
+    shares = found.probabilities("Ant", "heading")
+    assert shares.shape == (4, *STATE["Ant", "heading"].shape, 3)
+    assert torch.allclose(shares.sum(-1), torch.ones(()).double())
+    first = (found.values("Ant", "heading") == 1).double().mean(2)
+    assert torch.equal(shares[..., 1], first)
+    for ask, name in ((found.mean, "mean"), (found.interval, "interval")):
+        message = (
+            f"{name}: expected a field of numbers, got `Ant.heading`, whose values have no order. "
+            "Use probabilities()."
+        )
+        with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+            ask("Ant", "heading")
+    with pytest.raises(ModelError, match=r"got `Ant\.x`\. Use mean\(\) and interval\(\)\.$"):
+        found.probabilities("Ant", "x")

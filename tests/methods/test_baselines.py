@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -31,13 +31,15 @@ from oocdm import (
     VariableGraph,
 )
 from oocdm.data.snapshot import Snapshot
+from oocdm.discovery import Discovery
 from oocdm.discovery.independence_tests import Answer, FastCit
 from oocdm.discovery.variable_tests import VariableTests
-from oocdm.graph import VariableEdges
+from oocdm.errors import OocdmError
+from oocdm.graph import AbstractEdgeSpace, Evidence, VariableEdges
 from oocdm.methods import METHODS, AbstractVariableMethod, Oocdm, make_method
 from oocdm.methods.cdl import Cdl, masked_max
 from oocdm.methods.gnn import Gnn, GnnWidths
-from oocdm.methods.method import Standing
+from oocdm.methods.method import FirstLook, Look, Standing
 from oocdm.methods.ticsa import TicsaModel
 from oocdm.methods.variable_method import WidthByObjects
 from oocdm.models.options import HeadOptions
@@ -343,6 +345,7 @@ def test_dense_methods_do_not_discover(name: str, fitted: dict[str, FitResult]) 
 def test_a_known_graph_is_kept(name: str) -> None:
     result = oocdm.fit(DATA, name, graph=TRUE, schedule=QUICK)
     assert result.graph == TRUE
+    assert oocdm.fit(DATA, name, graph=ROWS, schedule=QUICK).graph == TRUE
     assert set(result.evidence.decision) == {"required", "forbidden"}
 
 
@@ -357,6 +360,51 @@ def test_priors_hold_for_all_objects(name: str) -> None:
         assert "Lamp[0].heat" in parents and f"Ball[{i}].push" not in parents
         assert decision[f"Ball[{i}].x <- Lamp[0].heat"] == "required"
         assert decision[f"Ball[{i}].x <- Ball[{i}].push"] == "forbidden"
+
+
+@dataclass(frozen=True)
+class Headstrong(Cdl):
+    """Says the contrary of what it is given, of every edge, before training and after it."""
+
+    name: ClassVar[str] = "headstrong"
+    first: bool = False
+    size: int = FULL.matrix.size
+
+    def discover_first(self, look: FirstLook) -> Discovery | None:
+        return self._all(look.edges, True) if self.first else None
+
+    def discover(self, look: Look) -> Discovery | None:
+        return self._all(look.model.edges, not look.estimate.all())
+
+    def _all(self, edges: AbstractEdgeSpace, are_in: bool) -> Discovery:
+        decision = np.full(len(edges), "yes" if are_in else "no")
+        said = replace(Evidence.nothing(edges), decision=decision)
+        return Discovery(np.full(self.size, are_in), said)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_what_was_given_holds_whatever_a_method_says(first: bool) -> None:
+    method = Headstrong(schedule=QUICK, first=first)
+    given = oocdm.fit(DATA, method, graph=TRUE)
+    assert given.graph == TRUE
+    rows = ["Ball.x <- Lamp[*].heat, !self.push"]
+    result = oocdm.fit(DATA, method, priors=rows)
+    assert isinstance(result.graph, VariableGraph)
+    for i in range(2):
+        parents = result.graph.parents(f"Ball[{i}].x")
+        assert "Lamp[0].heat" in parents and f"Ball[{i}].push" not in parents
+    assert set(result.evidence.decision) > {"required", "forbidden"}
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_structure_of_another_size_is_refused(first: bool) -> None:
+    name = "discover_first" if first else "discover"
+    message = (
+        f"Method `headstrong`: `{name}`: expected a structure of 24 booleans, the first 24 for the "
+        "possible edges, got bool of shape (3,)."
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        oocdm.fit(DATA, Headstrong(schedule=QUICK, first=first, size=3))
 
 
 @pytest.mark.parametrize(("name", "options"), [("cdl", {"threshold": None}), ("grader", {})])
@@ -385,18 +433,86 @@ def test_dense_methods_refuse_to_leave_edges_out(name: str, tmp_path: Path) -> N
 
 def test_edges_that_ticsa_was_given_cost_nothing_and_are_not_judged() -> None:
     known = oocdm.fit(DATA, "ticsa", graph=TRUE, schedule=QUICK)
-    assert isinstance(known.model, TicsaModel)
-    assert not known.model.is_judged.any()
-    with pytest.raises(ModelError, match="learns edges while it trains, and this run was given"):
-        oocdm.discover(known, DATA)
+    first = built("ticsa")
+    assert isinstance(known.model, TicsaModel) and isinstance(first, TicsaModel)
+    assert torch.equal(known.model.logits, first.logits)
     partly = oocdm.fit(DATA, "ticsa", priors=["Ball.x <- !Lamp[*].heat"], schedule=QUICK)
     assert isinstance(partly.model, TicsaModel)
-    judged = dict(zip(partly.evidence.edges.names, partly.model.is_judged, strict=True))
-    assert [name for name, is_judged in judged.items() if not is_judged] == [
-        f"Ball[{i}].x <- Lamp[0].heat" for i in range(2)
-    ]
-    again = oocdm.discover(partly, DATA)
-    assert ("Lamp[0].heat", "Ball[0].x") not in again.graph.edges()
+    stayed = (partly.model.logits == first.logits).tolist()
+    assert [
+        name for name, same in zip(partly.evidence.edges.names, stayed, strict=True) if same
+    ] == [f"Ball[{i}].x <- Lamp[0].heat" for i in range(2)]
+
+
+@pytest.mark.parametrize("name", [*CAUSAL, "oocdm"])
+def test_a_network_that_was_given_its_graph_is_not_asked_about_edges(name: str) -> None:
+    schedule = QUICK if name in CAUSAL else replace(QUICK, polish_steps=0)
+    options = {"schedule": schedule, **FEW_TESTS.get(name, {})}
+    known = oocdm.fit(DATA, name, graph=ClassGraph.covering(SCHEMA, TRUE), **options)
+    if name == "grader":  # which asks the data alone
+        assert set(oocdm.discover(known, DATA).evidence.decision) <= {"yes", "no", "untestable"}
+        return
+    message = f"discover: method `{name}` asks its network about edges, and that of this run was "
+    with pytest.raises(ModelError, match=f"^{message}given its graph: "):
+        oocdm.discover(known, DATA)
+
+
+@pytest.mark.parametrize("name", ["cdl", "ticsa", "oocdm"])
+def test_single_edges_that_were_given_stay_as_they_are(name: str) -> None:
+    schedule = replace(QUICK, polish_steps=0)
+    rows = ["Ball.x <- Lamp[*].heat, !self.push"]
+    result = oocdm.fit(DATA, name, priors=rows, schedule=schedule)
+    again = oocdm.discover(result, DATA.head(200))
+    given = np.isin(result.evidence.decision, ["required", "forbidden"])
+    assert given.any() and np.isnan(again.evidence.score[given]).all()
+    edges = result.model.edges
+    assert np.array_equal(edges.mask(again.graph)[given], edges.mask(result.graph)[given])
+    assert not np.isnan(again.evidence.score[~given]).all()
+    # Nor when nobody says so any more: the network still knows them one way only.
+    freed = oocdm.discover(result, DATA.head(200), priors=[])
+    assert set(freed.evidence.decision[given]) == {"untestable"}
+    assert np.array_equal(edges.mask(freed.graph)[given], edges.mask(result.graph)[given])
+
+
+@pytest.mark.parametrize("name", [*CAUSAL, "oocdm"])
+def test_priors_of_a_run_hold_when_it_discovers_again(name: str, tmp_path: Path) -> None:
+    schedule = replace(QUICK, polish_steps=0)
+    rows = ["Ball.x <- Lamp[*].heat, !self.push"]
+    options = {"schedule": schedule, **FEW_TESTS.get(name, {})}
+    oocdm.fit(DATA, name, priors=rows, **options).save(tmp_path)
+    result = oocdm.load(tmp_path)
+    assert result.priors is not None and result.priors.rows == tuple(rows)
+    given = np.isin(result.evidence.decision, ["required", "forbidden"])
+    for thresholds in ((-1e9,), (1e9,)) if name in ("cdl", "cdl-a", "oocdm") else ((),):
+        again = oocdm.discover(result, DATA.head(200), *thresholds)
+        assert again.evidence.decision[given].tolist() == result.evidence.decision[given].tolist()
+        is_in = result.model.edges.mask(again.graph)
+        assert is_in[given].tolist() == (again.evidence.decision[given] == "required").tolist()
+
+
+def test_other_priors_take_the_place_of_a_run_s(fitted: dict[str, FitResult]) -> None:
+    rows = ["Ball.x <- Lamp[*].heat, !self.push"]
+    for name in CAUSAL:
+        found = oocdm.discover(fitted[name], DATA.head(200), priors=rows)
+        decision = dict(zip(found.evidence.edges.names, found.evidence.decision, strict=True))
+        assert decision["Ball[1].x <- Lamp[0].heat"] == "required"
+        assert decision["Ball[1].x <- Ball[1].push"] == "forbidden"
+        assert isinstance(found.graph, VariableGraph)
+        parents = found.graph.parents("Ball[1].x")
+        assert "Lamp[0].heat" in parents and "Ball[1].push" not in parents
+    with pytest.raises(GraphError, match="Method `cdl` cannot use soft priors"):
+        oocdm.discover(fitted["cdl"], DATA, priors=["Ball.x <- ?0.2 self.push"])
+    with pytest.raises(ModelError, match=r"^discover: the priors tell of all edges: none is left"):
+        oocdm.discover(fitted["cdl"], DATA, priors=["*.* <- self.*, !*[*].*"])
+
+
+def test_beliefs_of_a_run_hold_when_it_discovers_again() -> None:
+    doubted = oocdm.fit(
+        DATA, "grader", priors=["Ball.x <- ?1e-300 self.push"], schedule=QUICK, workers=1
+    )
+    edge = ("Ball[0].push", "Ball[0].x")
+    assert edge not in oocdm.discover(doubted, DATA).graph.edges()
+    assert edge in oocdm.discover(doubted, DATA, priors=[]).graph.edges()
 
 
 @pytest.mark.parametrize("num", [1, 2, 5])
@@ -540,6 +656,60 @@ def test_objects_that_vary_are_refused(name: str) -> None:
         oocdm.fit(data, name)
 
 
+def renamed(data: Dataset, *balls: str) -> Dataset:
+    ids = np.tile(np.array(balls, dtype=object), (data.num_episodes, 1))
+    return replace(data, object_ids={**data.object_ids, "Ball": ids})
+
+
+def test_other_objects_are_refused(tmp_path: Path) -> None:
+    logged, other = renamed(DATA, "left", "right"), renamed(DATA, "a_right", "left")
+    oocdm.fit(logged, "cdl", schedule=QUICK, folder=tmp_path / "run")
+    oocdm.load(tmp_path / "run").save(tmp_path / "copy")
+    result = oocdm.load(tmp_path / "copy")
+    assert result.objects == {"Ball": ["left", "right"], "Lamp": ["0"]}
+    oocdm.evaluate(result, logged)
+    asked: dict[str, Any] = {
+        "evaluate": lambda: oocdm.evaluate(result, other),
+        "discover": lambda: oocdm.discover(result, other),
+        "check_assumptions": lambda: oocdm.check_assumptions(result, other),
+        "counterfactual": lambda: oocdm.counterfactual(result, other, 0, 0, do={}),
+    }
+    for where, ask in asked.items():
+        message = f"^{where}: expected object `left` of class `Ball` at place 0, as in training, "
+        with pytest.raises(DataError, match=message):
+            ask()
+
+
+def test_a_run_goes_on_with_its_own_objects_only(tmp_path: Path) -> None:
+    def stop(progress: Progress) -> None:
+        if (progress.phase, progress.step) == ("learn", 5):
+            raise Interrupt
+
+    logged = renamed(DATA, "left", "right")
+    with pytest.raises(Interrupt):
+        oocdm.fit(logged, "cdl", schedule=QUICK, folder=tmp_path, callback=stop)
+    with pytest.raises(DataError, match=r"^resume: expected object `left` of class `Ball` at"):
+        oocdm.resume(tmp_path, renamed(DATA, "a_right", "left"))
+    assert oocdm.resume(tmp_path, logged).objects is not None
+
+
+def test_runs_that_kept_no_names_are_read(fitted: dict[str, FitResult], tmp_path: Path) -> None:
+    fitted["cdl"].save(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["objects"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    back = oocdm.load(tmp_path)
+    assert back.objects is None
+    oocdm.evaluate(back, renamed(DATA, "a", "b"))
+
+
+def test_methods_of_classes_take_any_objects() -> None:
+    quick = {"iterations": 1, "steps_per_iteration": 2, "polish_steps": 2}
+    result = oocdm.fit(renamed(DATA, "left", "right"), "oofull", schedule=quick)
+    assert result.objects is None
+    oocdm.evaluate(result, renamed(DATA, "a_right", "left"))
+
+
 def test_other_numbers_of_objects_are_refused() -> None:
     three = Snapshot.of(
         SCHEMA,
@@ -587,6 +757,12 @@ def test_options_out_of_range(name: str, option: str, value: Any, expected: str)
     message = f"Method `{name}`: `{option}`: expected {expected}, got {value!r}."
     with pytest.raises(ModelError, match=re.escape(message)):
         make_method(name, **{option: value})
+
+
+@pytest.mark.parametrize("name", ["oocdm", "cdl", "cdl-a"])
+def test_a_threshold_that_is_no_number_is_refused_before_training(name: str) -> None:
+    with pytest.raises(OocdmError, match=r"^threshold: expected a number of nats or None, got nan"):
+        make_method(name, threshold=float("nan"))
 
 
 def test_whole_numbers_are_numbers() -> None:

@@ -107,8 +107,8 @@ def test_actions_join_a_state_and_replace_older_ones() -> None:
     present = torch.tensor([[True, False], [True, True]])
     state = simulator.state(GOALS, present)
     first = with_actions(state, {"Robot": {"throw": torch.ones(2, 2, 2)}})
-    both = with_actions(first, {"Robot": {"throw": torch.full((2, 2, 2), 3.0)}})
-    assert both["Robot", "throw"].tolist() == [[[3, 3], [0, 0]], [[3, 3], [3, 3]]]
+    both = with_actions(first, {"Robot": {"throw": torch.full((2, 2, 2), 0.5)}})
+    assert both["Robot", "throw"].tolist() == [[[0.5, 0.5], [0, 0]], [[0.5, 0.5], [0.5, 0.5]]]
     assert torch.equal(both.observed["Robot"]["throw"], present)
     assert torch.equal(both["Robot", "throw_goal"], state["Robot", "throw_goal"])
     assert "throw" not in state.values["Robot"]

@@ -15,7 +15,7 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.data.world import AbstractWorld, Arrays, WorldState
 from oocdm.envs.mouse import MouseWorld
 from oocdm.errors import PlanError
-from oocdm.planning import RandomAgent, WorldSimulator
+from oocdm.planning import RandomAgent, WorldSimulator, run_episodes
 from oocdm.planning.convert import to_snapshot
 from oocdm.schema import Integer, ObjectClass, Real, Schema
 
@@ -26,7 +26,7 @@ def test_it_draws_what_the_world_draws_and_only_for_those_that_act() -> None:
     snapshot = to_snapshot(world.schema, state)
     agent = RandomAgent(world, seed=3)
     agent.reset(20)
-    expected = world.random_actions(state, np.random.default_rng(3))["Mouse"]["move"]
+    expected = world.random_actions(state, np.random.default_rng([3, 1]))["Mouse"]["move"]
     assert np.array_equal(agent.act(snapshot)["Mouse"]["move"].numpy(), expected)
     can_act = {"Mouse": torch.arange(20).unsqueeze(-1) < 10}
     agent.reset(20)
@@ -76,3 +76,35 @@ def test_a_seed_is_a_whole_number(seed: Any) -> None:
     message = f"RandomAgent: `seed`: expected a whole number of at least 0, got {seed}."
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         RandomAgent(MouseWorld(), seed)
+
+
+class Guesser(ObjectClass):
+    goal = Integer(0, 4)
+    said = Integer(0, 4)
+    say = Integer(0, 4, action=True)
+
+
+class Guessing(AbstractWorld):
+    """The world and the random policy draw the same kind of number, one after the other."""
+
+    schema, max_episode_steps, max_objects = Schema(Guesser), 1, MappingProxyType({"Guesser": 1})
+
+    def reset(self, num_worlds: int, rng: np.random.Generator) -> WorldState:
+        goal = rng.integers(5, size=(num_worlds, 1))
+        values = {"Guesser": {"goal": goal, "said": np.zeros_like(goal)}}
+        return WorldState(values, {"Guesser": np.ones((num_worlds, 1), bool)})
+
+    def random_actions(self, state: WorldState, rng: np.random.Generator) -> Arrays:
+        return {"Guesser": {"say": rng.integers(5, size=state.present["Guesser"].shape)}}
+
+    def step(
+        self, state: WorldState, actions: Arrays, rng: np.random.Generator
+    ) -> tuple[WorldState, np.ndarray, np.ndarray]:
+        goal, said = state.values["Guesser"]["goal"], actions["Guesser"]["say"]
+        after = WorldState({"Guesser": {"goal": goal, "said": said}}, state.present)
+        return after, (goal == said).mean(1), np.ones(len(goal), bool)
+
+
+def test_it_does_not_know_what_a_world_with_the_same_seed_draws() -> None:
+    found = run_episodes(Guessing(), RandomAgent(Guessing(), seed=5), episodes=1000, seed=5)
+    assert 0.15 < found.mean_return < 0.25

@@ -193,3 +193,33 @@ def test_what_is_no_world(world: Any) -> None:
     )
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         run_episodes(world, RandomAgent(MouseWorld()), episodes=2)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (
+            lambda n: (np.zeros(n), np.zeros(n, int)),
+            "terminated: expected an array of shape (3,) and dtype bool, one a world, got shape "
+            "(3,) and dtype int64. If episodes never end, return np.zeros(3, bool).",
+        ),
+        (
+            lambda n: (np.full(n, np.nan), np.zeros(n, bool)),
+            "reward: expected finite numbers, got nan in 3 of 3 worlds. Look for divisions by 0, "
+            "logarithms and roots.",
+        ),
+        (
+            lambda n: (np.zeros((n, 1)), np.zeros(n, bool)),
+            "reward: expected an array of shape (3,), a number a world, got shape (3, 1). Sum over "
+            "objects, as x.sum(axis=1), not over worlds.",
+        ),
+    ],
+)
+def test_what_a_world_returns_is_checked(outcome: Any, message: str) -> None:
+    class Wrong(Walk):
+        def step(self, state: Any, actions: Any, rng: np.random.Generator) -> Any:
+            return state, *outcome(len(state.present["Walker"]))
+
+    message = f"run_episodes: Wrong.step: {message}"
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        run_episodes(Wrong(), RandomAgent(Walk()), episodes=3)

@@ -111,3 +111,19 @@ def test_nothing_to_choose() -> None:
     )
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         FlatSpaces(Schema(Robot), {"Robot": 1})
+
+
+def test_ends_stay_inside_the_space() -> None:
+    class Dial(ObjectClass):
+        angle = Real(0.1, 0.3)
+        turn = Real(-1.0, 1.0, action=True)
+
+    dials = FlatSpaces(Schema(Dial), {"Dial": 2})
+    angle = np.array([[0.1, 0.3]], np.float32)
+    seen = dials.observe({"Dial": {"angle": angle, "present": np.ones((1, 2), np.int8)}})
+    assert dials.observation_space.contains(seen[0])
+    message = (
+        "Flat action: expected 2 numbers a world, got 5. They are those of Box(-1.0, 1.0, (2,)"
+    )
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}"):
+        dials.read(np.zeros((1, 5)))

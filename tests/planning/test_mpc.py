@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -123,12 +124,6 @@ def test_who_can_act_is_passed_on() -> None:
     ("num_worlds", "worlds", "message"),
     [
         (
-            0,
-            None,
-            "MPC.act: expected reset(num_worlds) before the first action, got none. Call it at "
-            "the start of every batch of episodes.",
-        ),
-        (
             3,
             None,
             "MPC.act: expected a state of 3 worlds, got 4 rows. Name the worlds that are left in "
@@ -153,6 +148,31 @@ def test_mistakes(num_worlds: int, worlds: list[int] | None, message: str) -> No
     planned.reset(num_worlds)
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         planned.act(STATE, worlds=None if worlds is None else torch.tensor(worlds))
+
+
+def test_a_batch_of_episodes_starts_with_a_reset() -> None:
+    message = "MPC.act: expected reset(num_worlds) before the first action, got none. "
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}"):
+        agent().act(STATE)
+    for wrong in (0, -1, 2.0):
+        message = f"MPC.reset: `num_worlds`: expected a whole number of at least 1, got {wrong}."
+        with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+            agent().reset(wrong)  # type: ignore[arg-type]
+
+
+def test_worlds_and_masks_may_be_arrays_or_lists() -> None:
+    worlds, can_act = [3, 1, 0, 2], np.array([[True, False]] * 4)
+    found = []
+    for given, mask in (
+        (torch.tensor(worlds), torch.tensor(can_act)),
+        (np.array(worlds), can_act),
+        (worlds, can_act.tolist()),
+    ):
+        planned = agent()
+        planned.reset(4)
+        chosen = planned.act(STATE, {"Robot": mask}, given)  # type: ignore[dict-item, arg-type]
+        found.append(chosen["Robot"]["push"].tolist())
+    assert found[0] == found[1] == found[2]
 
 
 TASK_ADVICE = (

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from oocdm.data.snapshot import Snapshot
 from oocdm.planning import MPPI
+from oocdm.schema import Categorical, Integer, ObjectClass, Real, Schema
 from tests.planning.toys import GOALS, Robots, generators
 
 ONCE = MPPI(horizon=1, iterations=1, samples=30, temperature=0.1)
@@ -54,3 +56,33 @@ def test_extreme_temperatures(temperature: float) -> None:
     planner = replace(ONCE, temperature=temperature)
     plan = planner.plan(simulator, simulator.state(GOALS), generator=generators(0, 1))
     assert plan.actions["Robot"]["push"].isfinite().all()
+
+
+def test_choices_go_on_being_explored() -> None:
+    """A lock of eight steps: with the first good tries alone some values would never be seen."""
+
+    class Lock(ObjectClass):
+        turn = Integer()
+        hits = Real()
+        pick = Categorical(5, action=True)
+
+    code = torch.tensor([3, 1, 4, 1, 0, 2, 3, 3])
+
+    class Locks:
+        schema = Schema(Lock)
+
+        def step(self, before: Snapshot, seed: int) -> Snapshot:
+            turn, pick = before["Lock", "turn"], before["Lock", "pick"]
+            values = {"turn": turn + 1, "hits": (pick == code[turn.clamp(max=7)]).float()}
+            return Snapshot.of(self.schema, {"Lock": values}, before.present)
+
+        def reward(self, before: Snapshot, after: Snapshot) -> torch.Tensor:
+            return after["Lock", "hits"].sum(1)
+
+        def terminated(self, after: Snapshot) -> torch.Tensor:
+            return torch.zeros(after.batch_size, dtype=torch.bool)
+
+    state = Snapshot.of(Schema(Lock), {"Lock": {"turn": [[0]], "hits": [[0.0]]}})
+    planner = MPPI(horizon=8, iterations=20, samples=200, discount=1.0, temperature=0.1)
+    found = [float(planner.plan(Locks(), state, generator=generators(i)).value) for i in range(3)]
+    assert found == [8.0, 8.0, 8.0]

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
 from oocdm.planning import CEM, ICEM, MPPI, Plan, Planner
 from oocdm.planning.warm import WarmStart
+from oocdm.schema import Boolean, ObjectClass, Real, Schema
 from tests.planning.toys import ACTIONS, GOALS, Robots, generators
 
 PLANNERS: dict[str, Planner] = {
@@ -302,3 +304,49 @@ def test_no_worlds_are_refused() -> None:
     )
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         CEM().plan(simulator, simulator.state(rows(GOALS)), generator=[])
+
+
+class Gambler(ObjectClass):
+    money = Real()
+    bet = Boolean(action=True)
+
+
+class Casino:
+    """A bet wins 10 once in twenty times, which is worth half of what comes without it."""
+
+    schema = Schema(Gambler)
+
+    def step(self, before: Snapshot, seed: int) -> Snapshot:
+        luck = torch.rand(before.batch_size, 1, generator=torch.Generator().manual_seed(seed))
+        won = torch.where(before["Gambler", "bet"] > 0, 10.0 * (luck < 0.05), 1.0)
+        return Snapshot.of(self.schema, {"Gambler": {"money": won}}, before.present)
+
+    def reward(self, before: Snapshot, after: Snapshot) -> torch.Tensor:
+        return after["Gambler", "money"].sum(1)
+
+    def terminated(self, after: Snapshot) -> torch.Tensor:
+        return torch.zeros(after.batch_size, dtype=torch.bool)
+
+
+def test_with_more_futures_luck_is_not_taken_for_skill() -> None:
+    state = Snapshot.of(Casino.schema, {"Gambler": {"money": torch.zeros(1, 1)}})
+
+    def bets(futures: int) -> int:
+        planner = CEM(horizon=1, iterations=1, samples=40, elites=10, futures=futures)
+        plans = [planner.plan(Casino(), state, generator=generators(seed)) for seed in range(20)]
+        return sum(int(plan.actions["Gambler"]["bet"]) for plan in plans)
+
+    assert bets(1) > 10 and bets(200) == 0
+
+
+def test_futures_are_counted() -> None:
+    message = (
+        "CEM: `futures`: expected a whole number of at least 1, got 0. It is in how many futures "
+        "each sequence is tried."
+    )
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        CEM(futures=0)
+    simulator = Robots("push")
+    planner = CEM(horizon=1, iterations=1, samples=7, elites=3, futures=4)
+    planner.plan(simulator, simulator.state(GOALS), generator=generators(0, 1))
+    assert simulator.rows == [2 * 7 * 4]

@@ -153,3 +153,19 @@ def test_a_world_of_another_schema_is_refused() -> None:
         r"Mouse\.position: ",
     ):
         agent.act(other.transitions(slice(0, 1)).before)
+
+
+def test_what_is_read_later_must_be_named_too() -> None:
+    """The first step alone does not tell what a task reads in all others."""
+    calls = []
+
+    def reward(before: Any, after: Any) -> torch.Tensor:
+        calls.append(1)
+        field = "hunger" if len(calls) < 4 else "health"
+        return after["Mouse", field].sum(1)
+
+    task = Task(reward=reward, reads=["Mouse.hunger"])
+    agent = MPC(RESULT, task, PLANNERS["far"])
+    agent.reset(STATE.batch_size)
+    with pytest.raises(PlanError, match=r"^Task: reward or termination read Mouse\.health, which"):
+        agent.act(STATE)

@@ -13,7 +13,7 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
 from oocdm.planning.actions import ActionVariables
 from oocdm.planning.returns import discounted_returns
-from oocdm.schema import ObjectClass, Real, Schema
+from oocdm.schema import Integer, ObjectClass, Real, Schema
 
 
 class Ball(ObjectClass):
@@ -176,3 +176,33 @@ def replaced(**methods: Any) -> Pushing:
 def test_what_a_simulator_returns_is_checked(simulator: Pushing, message: str) -> None:
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         returns(simulator, torch.zeros(2, 2, 1))
+
+
+def test_objects_that_appear_do_what_is_allowed() -> None:
+    class Crane(ObjectClass):
+        x = Real()
+        lift = Integer(2, 5, action=True)
+
+    lifts = []
+
+    class Yard(Pushing):
+        schema = Schema(Crane)
+
+        def step(self, before: Snapshot, seed: int) -> Snapshot:
+            lifts.append(before["Crane", "lift"].tolist())
+            there = torch.ones_like(before.present["Crane"])
+            return Snapshot.of(
+                self.schema, {"Crane": {"x": before["Crane", "x"]}}, {"Crane": there}
+            )
+
+        def reward(self, before: Snapshot, after: Snapshot) -> Any:
+            return after["Crane", "x"].sum(1)
+
+        def terminated(self, after: Snapshot) -> Any:
+            return after["Crane", "x"].amax(1) > 3
+
+    here = torch.tensor([[True, False]])
+    start = Snapshot.of(Schema(Crane), {"Crane": {"x": torch.zeros(1, 2)}}, {"Crane": here})
+    sequences = torch.tensor([[[4.0], [5.0]]])
+    discounted_returns(Yard(), start, ActionVariables.of(start), sequences, 1.0)
+    assert lifts == [[[4, 0]], [[5, 2]]]

@@ -12,6 +12,8 @@ import torch
 from oocdm.data.snapshot import Snapshot
 from oocdm.data.world import WorldState
 from oocdm.errors import PlanError
+from oocdm.models.fast import FastModel
+from oocdm.models.options import ModelOptions
 from oocdm.planning.convert import to_world_state
 from oocdm.planning.counts import Counts
 from oocdm.planning.starts import Starts
@@ -223,3 +225,15 @@ def test_a_class_may_have_nothing_but_actions(kind: str) -> None:
         with pytest.raises(PlanError, match=r"^start: expected 3 objects of class `Knob` .* got 2"):
             few = Counts.of(knobs.SCHEMA, {"Knob": 3, "Lamp": 3})
             Starts(knobs.RESULT.model, few, start).draw(RNG)
+
+
+def test_models_in_raw_units_need_a_start() -> None:
+    model = FastModel(DATA.schema, ModelOptions.preset("paper"), None)
+    message = (
+        "start: expected a Dataset, a Snapshot or a function, got none, and this model does not "
+        'know where its data lay, as with preset="paper". Give start=data.'
+    )
+    counts = Counts.of(DATA.schema, {c: 1 for c in DATA.schema.classes})
+    with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
+        Starts(model, counts, None)
+    assert Starts(model, counts, DATA).draw(RNG).present["Ant"].all()

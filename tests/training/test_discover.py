@@ -22,11 +22,13 @@ from oocdm import (
     Schema,
     VariableGraph,
     collect,
+    discover,
     discover_variables,
     evaluate,
     fit,
 )
 from oocdm.data.world import WorldState
+from oocdm.errors import OocdmError
 from tests.inference.ragged import ragged
 
 
@@ -131,6 +133,19 @@ def test_the_network_before_polishing_is_asked_about_the_first_transitions(
     found, first = (discover_variables(quick, each) for each in (data, data.head(40)))
     np.testing.assert_array_equal(found.score, first.score)
     assert found.score.shape == (9 * 5,)
+
+
+def test_what_is_no_run_no_data_and_no_threshold(quick: FitResult) -> None:
+    data: Any = collect(Followers(), 100, seed=1)
+    for ask in (discover, discover_variables):
+        name = ask.__name__
+        with pytest.raises(ModelError, match=rf"^{name}: `result`: expected a fitted result, got "):
+            ask("runs/x", data)  # type: ignore[operator]
+        with pytest.raises(DataError, match=rf"^{name}: `data`: expected an oocdm\.Dataset, got "):
+            ask(quick, "data/x")  # type: ignore[operator]
+        for threshold in (float("nan"), "0.1"):
+            with pytest.raises(OocdmError, match=r"^threshold: expected a number of nats or None"):
+                ask(quick, data, threshold)  # type: ignore[operator]
 
 
 def test_errors(quick: FitResult) -> None:

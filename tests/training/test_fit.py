@@ -647,6 +647,8 @@ def test_a_known_graph_may_be_given_as_rows(finished: dict[str, FitResult]) -> N
     known = ClassGraph.parse(DATA.schema, rows)
     method = METHODS["oocdm"]
     assert_same(fit(DATA, method, graph=rows), fit(DATA, method, graph=known))
+    with pytest.raises(GraphError, match=r"^Expected a class graph, got a variable graph"):
+        fit(DATA, method, graph=["Ball[1].x <- Ball[0].x"])
     with pytest.raises(GraphError, match=r"`graph`: expected a graph, or rows such as .* got int"):
         fit(DATA, method, graph=3)  # type: ignore[arg-type]
 

@@ -6,8 +6,9 @@ import json
 import os
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from oocdm import (
 )
 from oocdm.errors import DataError, ModelError, OocdmError
 from oocdm.graph import ClassGraph
+from oocdm.methods import AbstractMethod
 from oocdm.training.run import CHECKPOINT, write_atomically
 from tests.inference.ragged import ragged
 
@@ -61,7 +63,12 @@ class Interrupt(Exception):
     """Stands for the end of the process."""
 
 
-def interrupted(folder: Path, logged: Dataset = DATA, **config: Any) -> None:
+FULL = Oofull(schedule=QUICK)
+
+
+def interrupted(
+    folder: Path, logged: Dataset = DATA, method: AbstractMethod = FULL, **config: Any
+) -> None:
     """A run that ends after its first checkpoint."""
 
     def stop(progress: Any) -> None:
@@ -69,7 +76,7 @@ def interrupted(folder: Path, logged: Dataset = DATA, **config: Any) -> None:
             raise Interrupt
 
     with pytest.raises(Interrupt):
-        fit(logged, Oofull(schedule=QUICK), folder=folder, callback=stop, config=config)
+        fit(logged, method, folder=folder, callback=stop, config=config)
     assert (folder / CHECKPOINT).is_file()
 
 
@@ -262,8 +269,60 @@ def test_config_of_an_unknown_method(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     config["method"]["name"] = "oocd"
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match=r"^Unknown method `oocd`\. Did you mean `oocdm`\?"):
+    message = f"Run {folder}: unknown method `oocd`. Did you mean `oocdm`? Known: "
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}"):
         load(folder)
+
+
+# ---------------------------------------------------------------- methods of one's own
+
+
+@dataclass(frozen=True)
+class Mine(Oofull):
+    """A method that no package adds."""
+
+    name: ClassVar[str] = "mine"
+    zeal: int = 1
+
+
+def test_a_method_of_one_s_own_is_read_with_its_class(tmp_path: Path) -> None:
+    result = fit(DATA, Mine(schedule=QUICK, zeal=3), folder=tmp_path / "run")
+    for back in (load(tmp_path / "run", Mine), resume(tmp_path / "run", method=Mine)):
+        assert back.method == result.method
+        assert evaluate(back, DATA) == evaluate(result, DATA)
+    interrupted(tmp_path / "cut", method=Mine(schedule=QUICK, zeal=3))
+    again = resume(tmp_path / "cut", DATA, method=Mine)
+    assert again.method == result.method
+    assert all(map(torch.equal, again.model.parameters(), result.model.parameters()))
+    for folder, ask in ((tmp_path / "run", load), (tmp_path / "run", resume)):
+        with pytest.raises(ModelError, match=r"unknown method `mine`\. .* give its class: oocdm\."):
+            ask(folder)
+
+
+def test_what_is_not_the_class_of_a_run_s_method(folder: Path) -> None:
+    message = f"Run {folder}: expected the class of the method `oocdm`, got that of `mine`."
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        load(folder, Mine)
+    with pytest.raises(ModelError, match=r"expected the class of the method `oocdm`, got 'oocdm'"):
+        load(folder, "oocdm")  # type: ignore[arg-type]
+
+
+def test_what_is_no_method() -> None:
+    with pytest.raises(ModelError, match=r"<class .*Mine'>\. Make one of the class: Mine\(\)\.$"):
+        fit(DATA, Mine)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"^fit: `method`: expected a method's name.* got 3\.$"):
+        fit(DATA, 3)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Unnamed(Oofull):
+    """A method with the name of another."""
+
+
+def test_a_method_with_the_name_of_another_would_be_read_as_that() -> None:
+    message = "fit: `method`: the class Unnamed has the name `oofull` of another method, as which "
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}"):
+        fit(DATA, Unnamed(schedule=QUICK))
 
 
 # ---------------------------------------------------------------- another schema
