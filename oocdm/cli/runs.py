@@ -14,7 +14,6 @@ from oocdm.cli.training import (
     follow,
     is_finished,
     read_graph,
-    read_option,
     show_result,
 )
 from oocdm.report.progress import ProgressBar
@@ -69,10 +68,8 @@ def train(
         "steps_per_iteration": steps_per_iteration,
         "polish_steps": polish_steps,
     }
-    own = {"threshold": threshold, "hide_variables": hide_variables}
-    options = {name: value for name, value in own.items() if value is not None}
-    options |= dict(read_option(text) for text in option or [])
-    chosen = choose_method(method, preset, options, schedule)
+    flags = {"threshold": threshold, "hide_variables": hide_variables}
+    chosen = choose_method(method, preset, option or [], flags, schedule)
     dataset = oocdm.load_dataset(data)
     known = None if graph is None else read_graph(graph, dataset)
     beliefs = oocdm.Priors.of(dataset.schema, priors).with_rows(prior or [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,16 +32,30 @@ def is_finished(run: Path) -> bool:
 
 
 def choose_method(
-    name: str, preset: str, options: Mapping[str, Any], schedule: Mapping[str, int | None]
+    name: str,
+    preset: str,
+    texts: Sequence[str],
+    flags: Mapping[str, float | None],
+    schedule: Mapping[str, int | None],
 ) -> AbstractMethod:
-    """A method by name; what is None in the schedule stays as the preset has it."""
+    """A method by name, with options as `--option` gives them or by a flag of their own.
+
+    What is None stays as the preset has it.
+    """
     from oocdm.methods import make_method
 
-    changes = {k: v for k, v in schedule.items() if v is not None}
-    return make_method(name, preset, **{"schedule": changes, **options})
+    options: dict[str, Any] = {}
+    for option, value in map(_read_option, texts):
+        if option in options:
+            raise ModelError(f"--option: expected `{option}` once, got it twice. Leave one out.")
+        options[option] = value
+    parts = options.get("schedule", {})
+    if isinstance(parts, Mapping):
+        options["schedule"] = _with_flags(parts, schedule)
+    return make_method(name, preset, **_with_flags(options, flags))
 
 
-def read_option(text: str) -> tuple[str, Any]:
+def _read_option(text: str) -> tuple[str, Any]:
     """An option of a method, such as `alpha=0.05`: its name and its value."""
     name, sign, value = text.partition("=")
     try:
@@ -51,6 +65,18 @@ def read_option(text: str) -> tuple[str, Any]:
     if not (name and sign and value):
         raise ModelError(f"--option: expected the form `name=value`, got `{text}`.")
     return name, found
+
+
+def _with_flags(options: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with those whose flags were given."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    for name in given:
+        if name in options:
+            raise ModelError(
+                f"--{name.replace('_', '-')}: expected `{name}` once, got it by --option as well. "
+                "Leave one out."
+            )
+    return {**options, **given}
 
 
 def read_graph(path: Path, data: Dataset) -> Graph:

@@ -69,6 +69,11 @@ class FastCit:
     This is compared in several random splits. The statistic is half the logarithm of the ratio
     of their errors: nats that x adds, if errors are normal.
 
+    Errors are rarer than the level says where x is independent of all else, and common where x sums
+    up the causes of y, since trees predict y better from such a sum than from its parts. With 1,000
+    samples and y = z0 + noise, p < 0.1 in 6 % of 300 tests of an independent x; with
+    y = z0 + z1 + noise, in 77 % of those of x = z0 + z1 + other noise, which adds nothing.
+
     >>> rng = np.random.default_rng(0)
     >>> x, given, noise = rng.normal(size=(3, 500, 1))
     >>> FastCit().answer(Question(x, x + noise, given), rng).p_value < 0.01
@@ -95,12 +100,11 @@ class FastCit:
             self.leaf_sizes,
             key=lambda size: min(_tree_error(side, y, split, size, rng) for side in sides),
         )
-        gains = np.empty(self.num_splits)
+        without, with_x = np.empty((2, self.num_splits))
         for i in range(self.num_splits):
             split, sides = _split(len(x), num_test, rng), _sides(x, given, rng)
-            without, with_x = (_tree_error(side, y, split, leaf_size, rng) for side in sides)
-            gains[i] = 0.5 * np.log(without / with_x)
-        return self._judge(gains, num_test / (len(x) - num_test))
+            without[i], with_x[i] = (_tree_error(side, y, split, leaf_size, rng) for side in sides)
+        return self._judge(without, with_x, num_test / (len(x) - num_test))
 
     def answer_each(
         self,
@@ -135,14 +139,19 @@ class FastCit:
                 side = whole.copy()
                 side[:, ends[i] - x.shape[1] : ends[i]] = rng.permutation(x)
                 without[j] = _tree_error(side, y, split, leaf_size, rng)
-            yield self._judge(0.5 * np.log(without / with_all), num_test / (len(y) - num_test))
+            yield self._judge(without, with_all, num_test / (len(y) - num_test))
 
-    def _judge(self, gains: np.ndarray, held_to_fitted: float) -> Answer:
-        """What the gains of several splits say, one-sided.
+    def _judge(self, without: np.ndarray, with_x: np.ndarray, held_to_fitted: float) -> Answer:
+        """What the errors in several splits say, one-sided.
 
         Splits share most of their samples, so their gains vary less than those of new samples
         would. Nadeau and Bengio (2003): add the ratio of held-out to fitted samples.
         """
+        # Trees that can make no use of x have the same errors but for rounding: it told nothing.
+        is_same = np.abs(without - with_x) < _ROUNDING**2
+        if is_same.all():
+            return Answer(1.0, 0.0)
+        gains = np.where(is_same, 0.0, 0.5 * np.log(without / with_x))
         variance = gains.var(ddof=1) * (1 / self.num_splits + held_to_fitted)
         t = gains.mean() / np.sqrt(variance + np.finfo(float).tiny)
         return Answer(float(scipy.stats.t.sf(t, self.num_splits - 1)), float(gains.mean()))

@@ -60,8 +60,10 @@ class VariableTests:
     ) -> Evidence:
         """Test the free edges; larger `weights`, 1 on average, make an edge easier to find."""
         is_asked = self.edges.matrix(free)
+        steps = self._steps(is_asked)
+        self._warn_of_unknown(steps)
         p_value, score = np.full((2, *is_asked.shape), np.nan)
-        with closing(self._answers(is_asked)) as answers:
+        with closing(self._answers(is_asked, steps)) as answers:
             for done, (source, target, answer) in enumerate(answers, start=1):
                 p_value[source, target] = answer.p_value
                 score[source, target] = np.nan if answer.statistic is None else answer.statistic
@@ -75,9 +77,10 @@ class VariableTests:
         decision[told & (np.nan_to_num(weighted, nan=1.0) < self.alpha)] = "yes"
         return Evidence(self.edges, score, nothing, nothing, p_value, nothing, decision)
 
-    def _answers(self, is_asked: np.ndarray) -> Generator[tuple[int, int, Answer]]:
+    def _answers(
+        self, is_asked: np.ndarray, steps: dict[int, np.ndarray]
+    ) -> Generator[tuple[int, int, Answer]]:
         """Source, target and answer of all edges that are asked about, as the workers find them."""
-        before, after = self._samples()
         found: Queue[tuple[int, int, Answer] | BaseException] = Queue()
         is_over = Event()
 
@@ -85,7 +88,8 @@ class VariableTests:
             sources = [int(i) for i in np.flatnonzero(is_asked[:, target])]
             rng = np.random.default_rng([self.seed, target])
             try:
-                answers = self.test.answer_each(before, after[target], sources, rng)
+                before, after = self._samples(target, steps[target])
+                answers = self.test.answer_each(before, after, sources, rng)
                 for source, answer in zip(sources, answers, strict=True):
                     if is_over.is_set():
                         return
@@ -95,8 +99,8 @@ class VariableTests:
 
         with ThreadPoolExecutor(self.workers) as pool:
             try:
-                for target in np.flatnonzero(is_asked.any(0)):
-                    pool.submit(ask, int(target))
+                for target in steps:
+                    pool.submit(ask, target)
                 for _ in range(int(is_asked.sum())):
                     answer = found.get()
                     if isinstance(answer, BaseException):
@@ -138,32 +142,52 @@ class VariableTests:
         for target in rng.permutation(np.flatnonzero(is_asked.any(0)))[: self.workers]:
             few[rng.permutation(np.flatnonzero(is_asked[:, target]))[:num], target] = True
         started = time.perf_counter()
-        self.discover(few.ravel())
-        return (time.perf_counter() - started) / int(few.sum())
+        num_tests = sum(1 for _ in self._answers(few, self._steps(few)))
+        return (time.perf_counter() - started) / num_tests
 
-    def _samples(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Inputs before and outputs after some transitions, (sample, number) each."""
-        data, full = self.data, self.edges.full
-        is_known = np.ones(len(data), dtype=bool)
+    def _steps(self, is_asked: np.ndarray) -> dict[int, np.ndarray]:
+        """The steps that the tests of each output see: all inputs known, and it a step later."""
+        full, steps = self.edges.full, {}
+        are_inputs_known = np.ones(len(self.data), dtype=bool)
         for name in full.inputs:
-            c, i, f = Variable.parse(name)
-            is_known &= data.observed[c][f][data.starts, i]
-        for name in full.outputs:
-            c, i, f = Variable.parse(name)
-            is_known &= data.observed[c][f][data.starts + 1, i]
-        if int(is_known.sum()) < LEAST_SAMPLES:
-            raise DataError(
-                f"Tests of edges between variables: expected at least {LEAST_SAMPLES} transitions "
-                f"in which all values are known, got {int(is_known.sum())} of {len(data)}. Log "
-                "more, or use a method that needs no tests."
+            are_inputs_known &= self._is_known(name, self.data.starts)
+        for target in np.flatnonzero(is_asked.any(0)):
+            name = full.outputs[target]
+            is_known = are_inputs_known & self._is_known(name, self.data.starts + 1)
+            if int(is_known.sum()) < LEAST_SAMPLES:
+                raise DataError(
+                    f"Tests of edges into `{name}`: expected at least {LEAST_SAMPLES} transitions "
+                    "in which it and all values before the step are known, got "
+                    f"{int(is_known.sum())} of {len(self.data)}. Log more, or use a method that "
+                    "needs no tests."
+                )
+            # The same random numbers for all: outputs that are always known share their steps.
+            drawn = np.random.default_rng(self.seed).permutation(self.data.starts[is_known])
+            steps[int(target)] = np.sort(drawn[: self.max_samples])
+        return steps
+
+    def _is_known(self, name: str, steps: np.ndarray) -> np.ndarray:
+        c, i, f = Variable.parse(name)
+        is_known: np.ndarray = self.data.observed[c][f][steps, i]
+        return is_known
+
+    def _warn_of_unknown(self, steps: dict[int, np.ndarray]) -> None:
+        """Say so if missing values leave fewer samples than there are transitions for."""
+        expected = min(self.max_samples, len(self.data))
+        target = min(steps, key=lambda each: len(steps[each]), default=None)
+        if target is not None and len(steps[target]) < expected:
+            logger.warning(
+                "Tests of edges into `%s` see %d transitions, not %d: they need those in which it "
+                "and all values before the step are known. Log more, or fill in what is missing.",
+                *(self.edges.full.outputs[target], len(steps[target]), expected),
             )
-        rng = np.random.default_rng(self.seed)
-        chosen = np.sort(rng.permutation(data.starts[is_known])[: self.max_samples])
 
-        def columns(names: tuple[str, ...], steps: np.ndarray) -> list[np.ndarray]:
-            found = []
-            for c, i, f in (Variable.parse(name) for name in names):
-                found.append(numbers(data.schema.field(c, f), data.values[c][f][steps, i]))
-            return found
+    def _samples(self, target: int, steps: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """All inputs before some transitions and an output after them, (sample, number) each."""
+        full = self.edges.full
+        before = [self._column(name, steps) for name in full.inputs]
+        return before, self._column(full.outputs[target], steps + 1)
 
-        return columns(full.inputs, chosen), columns(full.outputs, chosen + 1)
+    def _column(self, name: str, steps: np.ndarray) -> np.ndarray:
+        c, i, f = Variable.parse(name)
+        return numbers(self.data.schema.field(c, f), self.data.values[c][f][steps, i])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -11,31 +11,49 @@ import numpy as np
 
 from oocdm.data.values import read_count
 from oocdm.errors import ModelError, suggest
-from oocdm.methods.method import AbstractMethod, Schedule
+from oocdm.methods.method import AbstractMethod
 
 # Whole numbers are numbers, too.
 _ACCEPTED: dict[Any, Any] = {float: (float, int)}
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", NoneType: "None"}
 
 
-def read_options(method: type[AbstractMethod], options: Mapping[str, Any]) -> dict[str, Any]:
+def read_options(defaults: AbstractMethod, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a method, of the types that it declares; NumPy's numbers become Python's.
 
+    Options with parts, such as a schedule, may be a mapping, which changes the parts that it names.
+
     >>> from oocdm.methods.mlp import Mlp
-    >>> read_options(Mlp, {"width": np.int64(8)})
-    {'width': 8}
+    >>> read = read_options(Mlp(), {"width": np.int64(8), "schedule": {"iterations": 3}})
+    >>> read["width"], read["schedule"].iterations, read["schedule"].learning_rate
+    (8, 3, 0.001)
     """
-    hints = get_type_hints(method)
-    read = {}
-    for option, value in options.items():
-        read[option] = value.item() if isinstance(value, np.generic) else value
-        allowed = _alternatives(hints[option])
-        if not any(_is_of(read[option], kind) for kind in allowed):
+    return _read(f"Method `{defaults.name}`", defaults, options)
+
+
+def _read(where: str, defaults: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What changes some fields of a dataclass, checked by their types."""
+    hints, read = get_type_hints(type(defaults)), {}
+    for name, value in changes.items():
+        here, default = f"{where}: `{name}`", getattr(defaults, name)
+        has_parts = is_dataclass(default)
+        if has_parts and isinstance(value, Mapping):
+            _check_parts(here, default, value)
+            read[name] = replace(default, **_read(here, default, value))
+            continue
+        read[name] = value.item() if isinstance(value, np.generic) else value
+        allowed = _alternatives(hints[name])
+        if not any(_is_of(read[name], kind) for kind in allowed):
             expected = " or ".join(_WORDS.get(t, f"a {t.__name__}") for t in allowed)
-            raise ModelError(
-                f"Method `{method.name}`: `{option}`: expected {expected}, got {value!r}."
-            )
+            raise ModelError(f"{here}: expected {expected}, got {value!r}.")
     return read
+
+
+def _check_parts(where: str, whole: Any, changes: Mapping[str, Any]) -> None:
+    parts = [f.name for f in fields(whole)]
+    for part in changes:
+        if part not in parts:
+            raise ModelError(f"{where}: there is no `{part}`. {suggest(str(part), parts)}")
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
@@ -53,19 +71,6 @@ def _is_of(value: Any, kind: Any) -> bool:
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, _ACCEPTED.get(kind, kind))
-
-
-def changed(schedule: Schedule, changes: Mapping[str, Any]) -> Schedule:
-    """A schedule with some of its numbers changed.
-
-    >>> changed(Schedule(), {"iterations": 3}).iterations
-    3
-    """
-    parts = [f.name for f in fields(schedule)]
-    for part in changes:
-        if part not in parts:
-            raise ModelError(f"schedule: there is no `{part}`. {suggest(part, parts)}")
-    return replace(schedule, **changes)
 
 
 def check_at_least(method: Any, low: int, *options: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
 
+from oocdm.data.values import read_count
+from oocdm.errors import ModelError
 from oocdm.graph import Variable
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, TwoLayers
@@ -24,6 +26,10 @@ class GnnWidths:
     edge_hidden: int = 32
     node_hidden: int = 40
     decoder_hidden: int = 32
+
+    def __post_init__(self) -> None:
+        for part, width in asdict(self).items():
+            read_count(f"Method `gnn`: `widths`: `{part}`", width, ModelError)
 
 
 class _Objects:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -91,6 +91,12 @@ class Grader(AbstractVariableMethod):
     @property
     def weighs_beliefs(self) -> bool:
         return True
+
+    def with_threshold(self, threshold: float) -> Self:
+        raise ModelError(
+            "Method `grader` has no threshold in nats: it finds edges with a p-value below its "
+            f"option `alpha`, here {self.alpha:g}. Fit with another alpha instead."
+        )
 
     def network(self, setting: Setting) -> AbstractVariableModel:
         return GraderModel(setting, ENCODING(setting.counts, self.encoding))

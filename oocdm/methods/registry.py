@@ -5,7 +5,6 @@ A package adds a method by an entry point in the group `oocdm.methods`, whose na
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from oocdm.errors import ModelError, suggest
 from oocdm.methods.cdl import Cdl
 from oocdm.methods.cdl_a import CdlA
-from oocdm.methods.checks import changed, read_options
+from oocdm.methods.checks import read_options
 from oocdm.methods.gnn import Gnn
 from oocdm.methods.grader import Grader
 from oocdm.methods.method import AbstractMethod
@@ -43,19 +42,24 @@ def method_class(name: str) -> type[AbstractMethod]:
     >>> method_class("gnn").__name__
     'Gnn'
     """
-    added = _added().get(name)
-    if added is None:
+    added = _added().get(name, [])
+    if not added:
         if name not in METHODS:
             raise ModelError(f"Unknown method `{name}`. {suggest(name, method_names())}")
         return METHODS[name]
-    origin = f"package `{added.dist.name}`" if added.dist else "an installed package"
+    origin = " and ".join(_package(each) for each in added)
     if name in METHODS:
         raise ModelError(
             f"Method `{name}`: {origin} adds one of that name, but the library has it already. "
             "Give it another name there."
         )
+    if len(added) > 1:
+        raise ModelError(
+            f"Method `{name}`: expected one package that adds it, got {origin}. Uninstall one, or "
+            "give its method another name."
+        )
     try:
-        found = added.load()
+        found = added[0].load()
     except Exception as error:
         raise ModelError(f"Method `{name}` of {origin} cannot be loaded: {error!r}.") from error
     if not (isinstance(found, type) and issubclass(found, AbstractMethod)):
@@ -74,7 +78,7 @@ def method_class(name: str) -> type[AbstractMethod]:
 def make_method(name: str, preset: str = "default", **options: Any) -> AbstractMethod:
     """A method by its name, with a preset and options of its own.
 
-    A `schedule` that is a mapping changes the preset's.
+    An option with parts, such as `schedule`, may be a mapping: it changes parts of the preset's.
 
     >>> make_method("oocdm", threshold=0.3).name
     'oocdm'
@@ -86,10 +90,7 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     for option in options:
         if option not in known:
             raise ModelError(f"Method `{name}` has no option `{option}`. {suggest(option, known)}")
-    schedule = options.get("schedule")
-    if isinstance(schedule, Mapping):
-        options["schedule"] = changed(chosen.preset(preset).schedule, schedule)
-    return chosen.preset(preset, **read_options(chosen, options))
+    return chosen.preset(preset, **read_options(chosen.preset(preset), options))
 
 
 def method_from_json(
@@ -112,5 +113,13 @@ def method_from_json(
         ) from None
 
 
-def _added() -> dict[str, EntryPoint]:
-    return {each.name: each for each in entry_points(group=GROUP)}
+def _added() -> dict[str, list[EntryPoint]]:
+    """What other packages add: more than one if they have the same name for it."""
+    added: dict[str, list[EntryPoint]] = {}
+    for each in entry_points(group=GROUP):
+        added.setdefault(each.name, []).append(each)
+    return added
+
+
+def _package(point: EntryPoint) -> str:
+    return f"package `{point.dist.name}`" if point.dist else "an installed package"

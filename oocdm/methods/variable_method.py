@@ -37,9 +37,9 @@ SCHEDULE = Schedule(
 class AbstractVariableMethod(AbstractMethod):
     """A method that knows objects one by one, so that their numbers must stay the same.
 
-    The default gives it all of ours that is not about classes of objects: units of the data,
-    change prediction, blurred likelihoods, held-out episodes and the final polishing. The preset
-    "paper" leaves all that out.
+    The default gives it what of ours fits any network: units of the data, change prediction,
+    blurred likelihoods, held-out episodes and the final polishing. The preset "paper" leaves all
+    that out.
     """
 
     needs_fixed_objects: ClassVar[bool] = True
@@ -62,7 +62,7 @@ class AbstractVariableMethod(AbstractMethod):
         return super().from_json({**options, "head": HeadOptions(**options["head"])})
 
     def check_data(self, data: Dataset) -> None:
-        advice = "Methods `oocdm` and `oofull` take objects that vary."
+        advice = "`oocdm methods` tells which take objects that vary, such as `oocdm` and `oofull`."
         check_same_objects(data, f"Method `{self.name}`", advice)
 
     def build(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from oocdm.data.values import read_count
 from oocdm.errors import ModelError, suggest
 
 AGGREGATORS = ("attention", "sum")
@@ -51,6 +52,8 @@ class ModelOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "aggregators", tuple(self.aggregators))
+        for name in ("encoding_dim", "local_dim", "heads", "message_dim", "decoder_dim"):
+            read_count(f"model: `{name}`", getattr(self, name), ModelError)
         for name in self.aggregators:
             if name not in AGGREGATORS:
                 raise ModelError(f"Unknown aggregator `{name}`. {suggest(name, AGGREGATORS)}")

@@ -88,8 +88,8 @@ class AbstractVariableModel(AbstractWorldModel):
             if present.shape[1] < expected or bool((present != is_expected).any()):
                 raise ModelError(
                     f"Class `{c}`: expected {expected} objects, as in training, got "
-                    f"{_describe(present)}. This model knows its objects one by one; "
-                    "methods `oocdm` and `oofull` take any numbers."
+                    f"{_describe(present)}. This model knows its objects one by one; `oocdm "
+                    "methods` tells which take any numbers, such as `oocdm` and `oofull`."
                 )
         return super().inputs(before)
 

@@ -110,12 +110,21 @@ def test_options_of_methods_reach_the_fit(small_cell, monkeypatch):
     assert mouse.fit_options("oocdm", "default") == {}
 
 
-# Bytes of the paper's networks in Mouse; ours have inputs and outputs of another form.
-@pytest.mark.parametrize("method", ["cdl", "cdl-a", "grader", "ticsa"])
-def test_baselines_in_mouse_are_as_large_as_the_paper_s(method):
+# All variables are padded to the widest one, five inputs and six outputs, which costs the MLP most;
+# without that it would have 0.97 times the paper's bytes, and the GNN 1.38 times.
+@pytest.mark.parametrize(
+    ("method", "ratio", "tolerance"),
+    [
+        *((name, 1.0, 0.07) for name in ("cdl", "cdl-a", "grader", "ticsa")),
+        ("gnn", 1.47, 0.01),
+        ("mlp", 1.19, 0.01),
+    ],
+)
+def test_sizes_of_baselines_in_mouse_against_the_paper_s(method, ratio, tolerance):
     chosen = cells.experiment("mouse")
     schema = chosen.make("released").world.schema
     made = make_method(method, **chosen.fit_options(method, "default"))
     model = made.build(schema, Scales.unit(schema), chosen.counts)
     size = sum(p.numel() * p.element_size() for p in model.parameters())
-    assert size == pytest.approx(paper_figures()["bytes"]["mouse"][method], rel=0.07)
+    paper_size = paper_figures()["bytes"]["mouse"][method]
+    assert size / paper_size == pytest.approx(ratio, abs=tolerance)

@@ -119,6 +119,22 @@ TRAIN: dict[str, tuple[list[str], str]] = {
     ),
     "form": (["--option", "threshold"], "--option: expected the form `name=value`, got `thre"),
     "part": (["--option", "schedule=3"], "`schedule`: expected a Schedule, got 3."),
+    "widths": (
+        ["--method", "gnn", "--option", "widths={nodes: 16}"],
+        "Method `gnn`: `widths`: there is no `nodes`. Did you mean `node`?",
+    ),
+    "twice": (
+        ["--option", "threshold=0.3", "--option", "threshold=0.5"],
+        "--option: expected `threshold` once, got it twice. Leave one out.",
+    ),
+    "flag": (
+        ["--hide-variables", "0.1", "--option", "hide_variables=0.2"],
+        "--hide-variables: expected `hide_variables` once, got it by --option as well. Leave one",
+    ),
+    "schedule": (
+        ["--iterations", "3", "--option", "schedule={iterations: 2}"],
+        "--iterations: expected `iterations` once, got it by --option as well. Leave one out.",
+    ),
     "graph": (["--graph", "nowhere.txt"], "`nowhere.txt` cannot be read as a graph"),
 }
 

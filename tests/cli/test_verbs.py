@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from typer.testing import Result
 
 import oocdm as package
 from oocdm.graph import ClassGraph
+from oocdm.methods.gnn import GnnWidths
 
 Oocdm = Callable[..., Result]
 Answer = Callable[..., dict[str, Any]]
@@ -152,6 +154,16 @@ def test_train_a_baseline_with_options_and_a_graph_of_variables(
     assert told["edges"] == known.to_json()["edges"]
     method = package.load(tmp_path / "run").method.to_json()
     assert (method["encoding"], method["threshold"]) == (8, None)
+
+
+def test_options_with_parts_go_together_with_flags(
+    block: Path, quick: list[str], oocdm: Oocdm, tmp_path: Path
+) -> None:
+    options = ("--option", "widths={node: 16}", "--option", "schedule={batch_size: 32}")
+    oocdm("train", block, "-o", tmp_path / "run", "--method", "gnn", *options, *quick)
+    method = package.load(tmp_path / "run").method
+    assert method.to_json()["widths"] == {**asdict(GnnWidths()), "node": 16}
+    assert (method.schedule.batch_size, method.schedule.polish_steps) == (32, 2)
 
 
 def test_resume_ends_as_the_uninterrupted_run(

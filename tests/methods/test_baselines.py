@@ -36,11 +36,13 @@ from oocdm.discovery.independence_tests import Answer, FastCit
 from oocdm.discovery.variable_tests import VariableTests
 from oocdm.errors import OocdmError
 from oocdm.graph import AbstractEdgeSpace, Evidence, VariableEdges
-from oocdm.methods import METHODS, AbstractVariableMethod, make_method
+from oocdm.methods import METHODS, AbstractVariableMethod, Oocdm, make_method
 from oocdm.methods.cdl import Cdl, masked_max
+from oocdm.methods.gnn import Gnn, GnnWidths
 from oocdm.methods.method import FirstLook, Look, Standing
 from oocdm.methods.ticsa import TicsaModel
 from oocdm.methods.variable_method import WidthByObjects
+from oocdm.models.options import HeadOptions
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import AbstractVariableModel
 
@@ -647,7 +649,8 @@ def test_objects_that_vary_are_refused(name: str) -> None:
     data = oocdm.collect(oocdm.make("block", num_blocks=None), steps=200, seed=0)
     message = (
         f"Method `{name}`: expected the same objects of class `Block` in every step, got 1 to 7 in "
-        "7 places. Methods `oocdm` and `oofull` take objects that vary."
+        "7 places. `oocdm methods` tells which take objects that vary, such as `oocdm` and "
+        "`oofull`."
     )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         oocdm.fit(data, name)
@@ -715,8 +718,21 @@ def test_other_numbers_of_objects_are_refused() -> None:
             "Lamp": {"colour": torch.zeros(1, 1, dtype=torch.long), "heat": torch.zeros(1, 1)},
         },
     )
-    with pytest.raises(ModelError, match=r"^Class `Ball`: expected 2 objects, as in training, "):
+    message = (
+        "Class `Ball`: expected 2 objects, as in training, got 3. This model knows its objects one "
+        "by one; `oocdm methods` tells which take any numbers, such as `oocdm` and `oofull`."
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
         built("mlp")(three, FULL)
+
+
+def test_grader_has_another_threshold(fitted: dict[str, FitResult]) -> None:
+    message = (
+        "Method `grader` has no threshold in nats: it finds edges with a p-value below its option "
+        "`alpha`, here 0.1. Fit with another alpha instead."
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+        oocdm.discover(fitted["grader"], DATA, threshold=0.3)
 
 
 @pytest.mark.parametrize(
@@ -762,22 +778,107 @@ def test_a_mapping_changes_the_schedule_of_the_preset() -> None:
         make_method("cdl", schedule={"iteration": 3})
 
 
+def test_a_mapping_changes_parts_of_any_option() -> None:
+    assert make_method("gnn", widths={"node": np.int64(16)}) == Gnn(widths=GnnWidths(node=16))
+    method = make_method("cdl", "paper", head={"sigma_floor": 1})
+    assert method == Cdl.preset(
+        "paper", head=HeadOptions(predict_change=False, clamp_means=False, sigma_floor=1)
+    )
+    own = Oocdm.preset("paper")
+    wide = make_method("oocdm", "paper", model={"decoder_dim": 64, "aggregators": ["sum"]})
+    assert wide == replace(own, model=replace(own.model, decoder_dim=64, aggregators=("sum",)))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        (
+            "gnn",
+            {"widths": {"nodes": 16}},
+            "Method `gnn`: `widths`: there is no `nodes`. Did you mean `node`? Known: node, ",
+        ),
+        (
+            "gnn",
+            {"widths": {"node": 0}},
+            "Method `gnn`: `widths`: `node`: expected a whole number of at least 1, got 0.",
+        ),
+        (
+            "gnn",
+            {"widths": {"node": "wide"}},
+            "Method `gnn`: `widths`: `node`: expected a whole number, got 'wide'.",
+        ),
+        (
+            "cdl",
+            {"head": {"predict_change": 1}},
+            "Method `cdl`: `head`: `predict_change`: expected true or false, got 1.",
+        ),
+        ("oofull", {"model": {1: 2}}, "Method `oofull`: `model`: there is no `1`. Known: "),
+        (
+            "oofull",
+            {"model": {"heads": 0}},
+            "model: `heads`: expected a whole number of at least 1, got 0.",
+        ),
+    ],
+)
+def test_wrong_parts_of_options(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}"):
+        make_method(name, **options)
+
+
 def test_the_paper_s_discovery_scores_all_transitions() -> None:
     assert make_method("cdl", "paper").to_json()["max_scored"] is None
 
 
+def with_unknown(data: Dataset, c: str, f: str, is_unknown: np.ndarray) -> Dataset:
+    """The data with some values of a field missing."""
+    observed, values = (
+        {k: dict(fields) for k, fields in table.items()} for table in (data.observed, data.values)
+    )
+    observed[c][f] = observed[c][f] & ~is_unknown
+    values[c][f] = np.where(is_unknown, 0, values[c][f]).astype(values[c][f].dtype)
+    return replace(data, observed=observed, values=values)
+
+
 def test_tests_need_transitions_that_are_all_known() -> None:
-    observed = {c: dict(fields) for c, fields in DATA.observed.items()}
-    values = {c: dict(fields) for c, fields in DATA.values.items()}
-    for table in (observed, values):
-        table["Lamp"]["heat"] = np.zeros_like(table["Lamp"]["heat"])
-    data = replace(DATA, observed=observed, values=values)
-    message = "expected at least 20 transitions in which all values are known, got 0 of"
-    with pytest.raises(DataError, match=message):
+    data = with_unknown(DATA, "Lamp", "heat", np.ones((len(DATA.episode), 1), dtype=bool))
+    message = (
+        "Tests of edges into `Ball[0].x`: expected at least 20 transitions in which it and all "
+        "values before the step are known, got 0 of 2280. Log more, or use a method that needs "
+        "no tests."
+    )
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         oocdm.fit(data, "grader", schedule=QUICK)
-    with pytest.raises(DataError, match=r"all values are known, got 15 of 15\. Log more, or use"):
+    with pytest.raises(DataError, match=r"before the step are known, got 15 of 15\. Log more"):
         tests = VariableTests(DATA.head(15), VariableEdges(SCHEMA, COUNTS))
         tests.discover(np.ones(FULL.matrix.size, dtype=bool))
+
+
+def test_values_missing_after_a_step_cost_only_tests_of_their_output(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Half of the last steps lack the heat: it is an output there, and no input."""
+    seen: list[int] = []
+
+    def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, _: Any) -> Any:
+        seen.append(len(y))
+        assert {len(column) for column in inputs} == {len(y)}
+        return (Answer(0.5) for _ in asked)
+
+    monkeypatch.setattr(FastCit, "answer_each", answer_each)
+    short = DATA.select_episodes(DATA.episode_ids[:30])
+    is_unknown = (short.step == short.step.max()) & (short.episode % 2 == 0)
+    data = with_unknown(short, "Lamp", "heat", is_unknown[:, None])
+    everything = np.ones(FULL.matrix.size, dtype=bool)
+    VariableTests(data, VariableEdges(SCHEMA, COUNTS)).discover(everything)
+    assert seen == [570, 570, 570, 555]
+    assert (
+        "Tests of edges into `Lamp[0].heat` see 555 transitions, not 570: they need those in "
+        "which it and all values before the step are known. Log more, or fill in what is missing."
+    ) in caplog.text
+    seen.clear()
+    caplog.clear()
+    VariableTests(data, VariableEdges(SCHEMA, COUNTS), max_samples=550).discover(everything)
+    assert seen == [550] * 4 and not caplog.text
 
 
 def test_places_that_no_chosen_episode_needs_do_not_matter() -> None:

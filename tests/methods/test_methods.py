@@ -335,6 +335,8 @@ def test_errors_of_json() -> None:
         method_from_json({})
     with pytest.raises(ModelError, match=r"^Unknown model option `hads`\. Did you mean `heads`\?"):
         method_from_json({**good, "model": {"hads": 2}})
+    with fails("model: `heads`: expected a whole number of at least 1, got 'two'."):
+        method_from_json({**good, "model": {"heads": "two"}})
 
 
 @pytest.mark.parametrize(
@@ -344,7 +346,6 @@ def test_errors_of_json() -> None:
         {"schedule": {"iteration": 3}},
         {"schedule": None},
         {"model": None},
-        {"model": {"heads": "two"}},
     ],
     ids=str,
 )

@@ -89,3 +89,25 @@ def test_names_that_differ_or_are_taken(monkeypatch: pytest.MonkeyPatch) -> None
     assert method_names() == list(METHODS)
     with fails("Method `mlp`: an installed package adds one of that name, but the library has"):
         make_method("mlp")
+
+
+def installed(folder: Path, package: str, method: str) -> None:
+    """A package with nothing but the name of a method."""
+    info = folder / f"{package}-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{method} = pathlib:Path\n")
+
+
+def test_packages_that_add_the_same_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for package in ("first", "second"):
+        installed(tmp_path, package, "corr")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert method_names() == [*METHODS, "corr"]
+    with pytest.raises(ModelError) as error:
+        make_method("corr")
+    said = str(error.value)
+    assert sorted(re.findall("package `(.*?)`", said)) == ["first", "second"]
+    assert said.startswith("Method `corr`: expected one package that adds it, got package `")
+    assert said.endswith("`. Uninstall one, or give its method another name.")
+    assert make_method("oocdm").name == "oocdm"
