@@ -39,7 +39,7 @@ def test_returns_of_every_agent_from_both_starts(tmp_path: Path) -> None:
         assert cell["mean_return"] == pytest.approx(np.mean(cell["returns"]))
         assert (cell["fit_seconds"] is None) == (cell["agent"] != "oocdm")
         assert cell["planner"]["samples"] == 4
-    assert cells[0]["returns"] != cells[2]["returns"]
+    assert len({tuple(cell["returns"]) for cell in cells}) > 1  # agents differ
     # Both starts share one fit; the second call reads everything.
     assert [p.name for p in (tmp_path / "runs").iterdir()] == ["mouse-oocdm-seed3"]
     assert any("oocdm" in name for name in told)

@@ -60,6 +60,7 @@ def test_it_does_what_the_library_does(learned: Path, answer: Answer) -> None:
         "horizon": 3,
         "iterations": 2,
         "samples": 10,
+        "futures": 1,
         "discount": 0.95,
         "stop_at_termination": True,
         "refresh": 0.5,
