@@ -117,8 +117,10 @@ class VariableTests:
         """
         tests, ends = self, time.perf_counter() + max_seconds
         num_tests = int(free.sum())
+        # The first test of a process loads a library, which says nothing about the others.
+        replace(self, max_samples=LEAST_SAMPLES)._seconds_of_all(free)
         for _ in range(MOST_CUTS):
-            needed = tests._seconds_a_test(free) * num_tests
+            needed = tests._seconds_of_all(free)
             left = ends - time.perf_counter()
             if needed <= left or tests.max_samples == LEAST_SAMPLES:
                 break
@@ -133,8 +135,8 @@ class VariableTests:
             )
         return tests
 
-    def _seconds_a_test(self, free: np.ndarray) -> float:
-        """How long one test takes, with all workers busy."""
+    def _seconds_of_all(self, free: np.ndarray) -> float:
+        """How long all tests take with all workers busy, reckoned from the trees of a few."""
         rng = np.random.default_rng(self.seed)
         is_asked = self.edges.matrix(free)
         few = np.zeros_like(is_asked)
@@ -142,8 +144,12 @@ class VariableTests:
         for target in rng.permutation(np.flatnonzero(is_asked.any(0)))[: self.workers]:
             few[rng.permutation(np.flatnonzero(is_asked[:, target]))[:num], target] = True
         started = time.perf_counter()
-        num_tests = sum(1 for _ in self._answers(few, self._steps(few)))
-        return (time.perf_counter() - started) / num_tests
+        for _ in self._answers(few, self._steps(few)):
+            pass
+        return (time.perf_counter() - started) * self._num_trees(is_asked) / self._num_trees(few)
+
+    def _num_trees(self, is_asked: np.ndarray) -> int:
+        return sum(self.test.num_trees(num) for num in is_asked.sum(0).tolist() if num)
 
     def _steps(self, is_asked: np.ndarray) -> dict[int, np.ndarray]:
         """The steps that the tests of each output see: all inputs known, and it a step later."""
