@@ -18,6 +18,6 @@ def paper_figures() -> dict[str, Any]:
     13.5
     """
     figures: dict[str, Any] = json.loads(
-        files("oocdm.bench").joinpath("paper_figures.json").read_text()
+        files("oocdm.bench").joinpath("paper_figures.json").read_text(encoding="utf-8")
     )
     return figures

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import torch
@@ -51,9 +53,7 @@ def recall_all(
     if jobs == 1:
         return [recall(folder, name, measure) for name, measure in measures.items()]
     # Not forked: a copy of a process whose threads hold locks may wait for ever.
-    pool = ProcessPoolExecutor(
-        jobs, get_context("spawn"), torch.set_num_threads, (torch.get_num_threads(),)
-    )
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (torch.get_num_threads(),))
     with pool:
         futures = [pool.submit(recall, folder, *measure) for measure in measures.items()]
         try:
@@ -65,3 +65,17 @@ def recall_all(
             pool.shutdown(cancel_futures=True)
             raise
     return [future.result() for future in futures]
+
+
+def _begin(num_threads: int) -> None:
+    """What a process of its own does first: it measures alone, but not on its own account."""
+    torch.set_num_threads(num_threads)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed tells nobody: without this, cells would go on without it."""
+    parent = parent_process()
+    assert parent is not None  # as started
+    parent.join()
+    os._exit(1)

@@ -13,9 +13,10 @@ from typing import Any
 from oocdm.bench.calibration import summarise_all
 from oocdm.bench.cells import EXPERIMENTS
 from oocdm.bench.figures import paper_figures
+from oocdm.methods import METHODS
 from oocdm.report.calibration import save_calibration
 from oocdm.report.comparison import comparison_rows, place
-from oocdm.report.discovery_growth import save_discovery_growth
+from oocdm.report.discovery_growth import growth_rows, save_discovery_growth
 from oocdm.report.returns import (
     GROWTH,
     PLANNING,
@@ -88,6 +89,9 @@ def _compare_methods(text: str, results: Path, docs: Path) -> str:
         text = _put(text, "methods time", methods_table("time", times))
     growth = [json.loads(p.read_text()) for p in sorted(folder.glob("discovery-*.json"))]
     if growth:
+        growth.sort(key=lambda row: place(row["method"], METHODS))
+        complexity = paper_figures()["discovery_complexity"]
+        text = _put(text, "methods growth", _markdown(*growth_rows(growth, complexity)))
         save_discovery_growth(docs / "discovery_growth.png", growth)
     return text
 

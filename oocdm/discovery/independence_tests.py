@@ -141,6 +141,13 @@ class FastCit:
                 without[j] = _tree_error(side, y, split, leaf_size, rng)
             yield self._judge(without, with_all, num_test / (len(y) - num_test))
 
+    def load(self) -> None:
+        """Load what trees need, which takes seconds: the first answer then comes like others.
+
+        >>> FastCit().load()
+        """
+        _library("sklearn.tree")
+
     def num_trees(self, num_asked: int) -> int:
         """How many trees `answer_each` fits to answer about so many inputs.
 

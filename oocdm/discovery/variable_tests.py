@@ -117,8 +117,7 @@ class VariableTests:
         """
         tests, ends = self, time.perf_counter() + max_seconds
         num_tests = int(free.sum())
-        # The first test of a process loads a library, which says nothing about the others.
-        replace(self, max_samples=LEAST_SAMPLES)._seconds_of_all(free)
+        self.test.load()
         for _ in range(MOST_CUTS):
             needed = tests._seconds_of_all(free)
             left = ends - time.perf_counter()

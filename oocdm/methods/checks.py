@@ -25,8 +25,8 @@ def read_options(defaults: AbstractMethod, options: Mapping[str, Any]) -> dict[s
 
     >>> from oocdm.methods.mlp import Mlp
     >>> read = read_options(Mlp(), {"width": np.int64(8), "schedule": {"iterations": 3}})
-    >>> read["width"], read["schedule"].iterations, read["schedule"].learning_rate
-    (8, 3, 0.001)
+    >>> read["width"], read["schedule"].iterations, read["schedule"].batch_size
+    (8, 3, 256)
     """
     return _read(f"Method `{defaults.name}`", defaults, options)
 

@@ -82,8 +82,8 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
 
     >>> make_method("oocdm", threshold=0.3).name
     'oocdm'
-    >>> make_method("cdl", schedule={"iterations": 3}).schedule.learning_rate
-    0.001
+    >>> make_method("cdl", schedule={"iterations": 3}).schedule.batch_size
+    256
     """
     chosen = method_class(name)
     known = [f.name for f in fields(chosen) if f.name != "preset_name"]

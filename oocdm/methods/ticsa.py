@@ -23,7 +23,6 @@ ENCODER_WIDTH, ENCODING, PREDICTOR_WIDTH = 32, 4, 32
 WIDTH = WidthByObjects(24, 4, 32, 64)
 # Edges are rather there at first, so that they are learned before they are judged.
 FIRST_LOGIT = 1.0
-LOGIT_SPEED = 10.0  # logits have further to go than weights
 TEMPERATURES = (1.0, 0.1)  # of relaxed edges, at the begin and at the end of learning
 
 
@@ -39,18 +38,13 @@ class TicsaModel(AbstractVariableModel):
         inputs = self.num_inputs * ENCODING
         self.lower = TwoLayers(outputs, inputs, width, PREDICTOR_WIDTH)
         self.upper = TwoLayers(outputs, PREDICTOR_WIDTH, PREDICTOR_WIDTH, self.output_width)
-        first = torch.full((self.num_inputs * outputs,), FIRST_LOGIT / LOGIT_SPEED)
-        self.slow_logits = nn.Parameter(first)
+        # The log-odds of every edge.
+        self.logits = nn.Parameter(torch.full((self.num_inputs * outputs,), FIRST_LOGIT))
         shares = [
             torch.full((n * len(self.schema.targets(c)),), 1 / max(n, 1))
             for c, n in self.counts.items()
         ]
         self.register_buffer("output_shares", torch.cat(shares), persistent=False)
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of every edge."""
-        return LOGIT_SPEED * self.slow_logits
 
     def encode(self, variables: Tensor) -> Encoded:
         return (self.encoder(variables),)

@@ -29,6 +29,41 @@ def slope(rows: Sequence[Mapping[str, Any]]) -> float | None:
     return float(np.polyfit(x, y, 1)[0])
 
 
+def growth_rows(
+    rows: Sequence[Mapping[str, Any]], complexity: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a table: each method's slope beside what the paper's analysis says.
+
+    `complexity` has the time and the power of the number of variables for some of the methods.
+
+    >>> rows = [
+    ...     {"method": "cdl", "blocks": k, "variables": 4 * k + 4, "seconds": k**2, "samples": 9}
+    ...     for k in (2, 20)
+    ... ]
+    >>> growth_rows(rows, {"cdl": {"time": "n³ k", "power": 3}})[1]
+    [['cdl', '9', '4.0', '400.0', '2.4', 'n³ k', '3']]
+    """
+    sizes = sorted({row["blocks"] for row in rows})
+    ends = [sizes[0], sizes[-1]]
+    header = ["method", "samples", *(f"seconds, {size} blocks" for size in ends)]
+    header += ["power of the variables", "paper: time", "paper: power"]
+    table = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        here = {row["blocks"]: row for row in rows if row["method"] == method}
+        power, paper = slope(list(here.values())), complexity.get(method, {})
+        table.append(
+            [
+                method,
+                f"{next(iter(here.values()))['samples']:,}",
+                *(f"{here[size]['seconds']:.1f}" if size in here else "" for size in ends),
+                "" if power is None else f"{power:.1f}",
+                str(paper.get("time", "")),
+                str(paper.get("power", "")),
+            ]
+        )
+    return header, table
+
+
 def draw_discovery_growth(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Seconds of one discovery against the number of variables, on logarithmic axes.
 

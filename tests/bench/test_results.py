@@ -2,7 +2,12 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -44,3 +49,49 @@ def test_what_is_wrong_with_a_result_is_told_and_the_others_are_kept(tmp_path):
     with pytest.raises(OocdmError, match="This cell cannot be measured"):
         recall_all(tmp_path, {"good": partial(measure, 1), "bad": fail}, 2)
     assert json.loads((tmp_path / "good.json").read_text())["number"] == 1
+
+
+KILLED = """
+import os, time
+from functools import partial
+from pathlib import Path
+from oocdm.bench.results import recall_all
+
+def wait(name):
+    Path(name).write_text(str(os.getpid()))
+    os.rename(name, f"{name}.pid")
+    time.sleep(60)
+
+if __name__ == "__main__":
+    recall_all(None, {name: partial(wait, name) for name in ("a", "b")}, 2)
+"""
+
+
+def test_cells_end_with_the_process_that_asked_for_them(tmp_path):
+    (tmp_path / "killed.py").write_text(KILLED)
+    parent = subprocess.Popen([sys.executable, "killed.py"], cwd=tmp_path)
+    pids = [tmp_path / "a.pid", tmp_path / "b.pid"]
+    try:
+        assert happens(lambda: all(path.is_file() for path in pids), seconds=40)
+        workers = [int(path.read_text()) for path in pids]
+        assert all(is_running(worker) for worker in workers)
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    assert happens(lambda: not any(is_running(worker) for worker in workers), seconds=10)
+
+
+def happens(condition, seconds):
+    ends = time.monotonic() + seconds
+    while not condition() and time.monotonic() < ends:
+        time.sleep(0.05)
+    return condition()
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{process}/stat")
+    return not (stat.is_file() and stat.read_text().rsplit(")", 1)[1].split()[0] == "Z")

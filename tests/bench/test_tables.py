@@ -90,3 +90,20 @@ def test_all_environments_are_compared(tmp_path: Path) -> None:
     text = page.read_text()
     assert "| block5-noisy | 90.0 (96.8) |\n| mouse | 90.0 (90.4) |" in text
     assert "| block5 | 1.0 (8.5) |\n| block5-noisy | 3.0 |" in text
+
+
+def test_growth_stands_beside_the_analysis_of_the_paper(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "benchmarks.md"
+    page.write_text("<!-- methods growth: begin --><!-- methods growth: end -->\n")
+    folder = tmp_path / "benchmarks" / "results" / "methods"
+    folder.mkdir(parents=True)
+    for method, power in (("cdl-a", 2), ("oocdm", 1)):
+        for blocks in (2, 5, 20):
+            row = {"method": method, "blocks": blocks, "variables": 4 * blocks + 4, "samples": 2000}
+            row["seconds"] = (row["variables"] / 10) ** power
+            (folder / f"discovery-{blocks}blocks-{method}.json").write_text(json.dumps(row))
+    tables.main(tmp_path)
+    assert "| oocdm | 2,000 | 1.2 | 8.4 | 1.0 | n m N k | 2 |" in page.read_text()
+    assert "| cdl-a | 2,000 | 1.4 | 70.6 | 2.0 |  |  |" in page.read_text()
+    assert (tmp_path / "docs" / "discovery_growth.png").is_file()

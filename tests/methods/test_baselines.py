@@ -556,6 +556,7 @@ def test_limited_time_is_enough_for_tests_and_for_training(
 
     def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, _: Any) -> Any:
         nonlocal now
+        now += 1e-3 * len(y) * 12 / 8  # twelve trees for all, eight for each
         for _ in asked:
             samples.append(len(y))
             now += 1e-3 * len(y)
@@ -571,12 +572,37 @@ def test_limited_time_is_enough_for_tests_and_for_training(
     result = oocdm.fit(
         DATA, "grader", schedule=schedule, workers=1, max_seconds=10.0, callback=step
     )
-    # The 24 tests would take 24 s with 1,000 transitions: they get half of the 10 s.
-    assert samples[:2] == [1000, 150] and set(samples[2:]) == {150}
+    # The 24 tests of 4 outputs would take 30 s with 1,000 transitions: they get half of the 10 s.
+    assert samples[:2] == [1000, 75] and set(samples[2:]) == {75}
     assert "24 tests of edges on 1000 transitions would take longer than the 5 s" in caplog.text
     steps = {entry["phase"]: entry["step"] for entry in result.history}
-    assert steps["learn"] + steps["polish"] == pytest.approx((10 - 4.75) / 0.05, abs=2)
+    assert steps["learn"] + steps["polish"] == pytest.approx((10 - 4.94) / 0.05, abs=2)
     assert steps["learn"] / steps["polish"] == pytest.approx(3, rel=0.1)
+
+
+def test_a_library_that_loads_slowly_is_not_taken_for_slow_tests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, is_loaded = 100.0, False
+
+    def load(test: FastCit) -> None:
+        nonlocal now, is_loaded
+        now += 0.0 if is_loaded else 3.0
+        is_loaded = True
+
+    def answer_each(test: FastCit, inputs: Any, y: Any, asked: Any, rng: Any) -> Any:
+        nonlocal now
+        load(test)
+        for _ in asked:
+            now += 0.1
+            yield Answer(0.5)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    monkeypatch.setattr(FastCit, "load", load)
+    monkeypatch.setattr(FastCit, "answer_each", answer_each)
+    edges = VariableEdges(SCHEMA, COUNTS)
+    tests = VariableTests(DATA, edges).within(20.0, np.ones(len(edges), dtype=bool))
+    assert tests.max_samples == 1000  # 24 tests take less than 3 s
 
 
 def test_tests_that_fit_the_time_see_all_transitions(monkeypatch: pytest.MonkeyPatch) -> None:

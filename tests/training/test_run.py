@@ -90,6 +90,13 @@ def test_write_atomically_makes_folders(tmp_path: Path) -> None:
     assert os.listdir(path.parent) == ["c.json"]
 
 
+def test_others_may_read_what_is_written(tmp_path: Path) -> None:
+    """As they may read any other file of this user."""
+    (tmp_path / "usual").touch()
+    write_atomically(tmp_path / "ours", b"{}")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
 @pytest.mark.parametrize("broken", ["replace", "fsync"])
 def test_a_failed_write_leaves_what_was_there(
     broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
