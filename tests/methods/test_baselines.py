@@ -522,9 +522,9 @@ def test_the_price_of_ticsa_is_that_of_one_nat_an_output(num: int) -> None:
     counts = {"Ball": num, "Lamp": 2}
     model = method.build(SCHEMA, Scales.unit(SCHEMA), counts)
     assert isinstance(model, TicsaModel)
-    model.slow_logits.data.fill_(-1e3)
+    model.logits.data.fill_(-1e3)
     into = np.array([name.startswith("Ball[0].x <-") for name in model.edges.names])
-    model.slow_logits.data[torch.as_tensor(into)] = 1e3
+    model.logits.data[torch.as_tensor(into)] = 1e3
     free = np.ones(len(into), dtype=bool)
     price = method.penalty(Standing(model, free, free, free, 0))
     assert price is not None
