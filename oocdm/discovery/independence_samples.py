@@ -18,6 +18,7 @@ class Question:
     """Does y depend on x, `given` all else? Arrays are (sample, feature).
 
     `edge` says which edge is asked about, for those who answer without looking at samples.
+    `cluster`, (sample,), numbers the episodes: samples of one are alike.
 
     >>> x = np.zeros((100, 1))
     >>> Question(x, x, given=np.zeros((100, 3))).edge is None
@@ -28,6 +29,7 @@ class Question:
     y: np.ndarray
     given: np.ndarray
     edge: Edge | None = None
+    cluster: np.ndarray | None = None
 
 
 class MergedSamples:
@@ -74,6 +76,7 @@ class MergedSamples:
             )
         chosen = rng.permutation(steps.size)[:max_samples]
         self._steps, self._objects = steps.ravel()[chosen], objects.ravel()[chosen]
+        self._cluster = data.clusters[np.searchsorted(data.starts, self._steps)]
 
     def question(self, edge: Edge) -> Question:
         """What to ask about an edge into the class."""
@@ -85,7 +88,8 @@ class MergedSamples:
         given = [columns for key, columns in self._before.items() if key != source]
         nothing = np.empty((len(y), 0))  # a single field of a single object has nothing beside it
         given_all = np.concatenate([nothing, *given], axis=1)
-        return Question(self._before[source][known], y[known], given_all[known], edge)
+        x, cluster = self._before[source], self._cluster
+        return Question(x[known], y[known], given_all[known], edge, cluster[known])
 
     @cached_property
     def _before(self) -> dict[tuple[str, str, bool], np.ndarray]:

@@ -18,6 +18,8 @@ from oocdm.graph import ClassGraph
 # Of a column's spread: what is left of it beside others may be rounding of float32 below this.
 _ROUNDING = 1e-5
 
+Split = tuple[np.ndarray, np.ndarray]  # numbers of the samples to fit on, and of those to test on
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -66,8 +68,9 @@ class FastCit:
 
     Two trees predict y, one from x and the rest, one from shuffled x and the rest. If y is
     independent of x given the rest, neither is better on samples that they were not fitted on.
-    This is compared in several random splits. The statistic is half the logarithm of the ratio
-    of their errors: nats that x adds, if errors are normal.
+    This is compared in several random splits of whole episodes: within one, anything that changes
+    slowly tells which steps are neighbours, and trees gain from that. The statistic is half the
+    logarithm of the ratio of their errors: nats that x adds, if errors are normal.
 
     Errors are rarer than the level says where x is independent of all else, and common where x sums
     up the causes of y, since trees predict y better from such a sum than from its parts. With 1,000
@@ -84,27 +87,27 @@ class FastCit:
 
     num_splits: int = 8
     leaf_sizes: tuple[int, ...] = (2, 8, 32, 128)  # of which the best one is taken
-    held_out: float = 0.1  # share of the samples
+    held_out: float = 0.1  # share of the samples, or of their clusters
     max_samples: int = 3000
 
     def answer(self, question: Question, rng: np.random.Generator) -> Answer:
         x, y, given = _varying(question)
-        num_test = int(self.held_out * len(x))
-        if not (x.size and y.size) or num_test < 2:
+        if not (x.size and y.size) or not self._is_enough(len(x)):
             return Answer(np.nan)
+        first, *splits = self._splits(len(x), question.cluster, rng)
         y = (y - y.mean(0)) / y.std(0)
         # One size for both sides: if each took its own, the luck of that choice would favour the
         # same side in all splits.
-        split, sides = _split(len(x), num_test, rng), _sides(x, given, rng)
+        sides = _sides(x, given, rng)
         leaf_size = min(
             self.leaf_sizes,
-            key=lambda size: min(_tree_error(side, y, split, size, rng) for side in sides),
+            key=lambda size: min(_tree_error(side, y, first, size, rng) for side in sides),
         )
         without, with_x = np.empty((2, self.num_splits))
-        for i in range(self.num_splits):
-            split, sides = _split(len(x), num_test, rng), _sides(x, given, rng)
+        for i, split in enumerate(splits):
+            sides = _sides(x, given, rng)
             without[i], with_x[i] = (_tree_error(side, y, split, leaf_size, rng) for side in sides)
-        return self._judge(without, with_x, num_test / (len(x) - num_test))
+        return self._judge(without, with_x, splits)
 
     def answer_each(
         self,
@@ -112,21 +115,21 @@ class FastCit:
         y: np.ndarray,
         asked: Iterable[int],
         rng: np.random.Generator,
+        cluster: np.ndarray | None = None,
     ) -> Iterator[Answer]:
         """Of each input that is asked about: is y independent of it, given all others?
 
         The trees that see everything are the same for all of them and are fitted once, which
-        leaves a third of the work.
+        leaves a third of the work. `cluster` is that of a `Question`.
         """
         y, *columns = (_without_constants(c) for c in (y, *inputs))
-        num_test = int(self.held_out * len(y))
-        if y.size == 0 or num_test < 2:
+        if y.size == 0 or not self._is_enough(len(y)):
             yield from (Answer(np.nan) for _ in asked)
             return
         y = (y - y.mean(0)) / y.std(0)
         whole = np.concatenate(columns, axis=1)
         ends = np.cumsum([c.shape[1] for c in columns])
-        first, *splits = (_split(len(y), num_test, rng) for _ in range(1 + self.num_splits))
+        first, *splits = self._splits(len(y), cluster, rng)
         leaf_size = min(self.leaf_sizes, key=lambda size: _tree_error(whole, y, first, size, rng))
         with_all = np.array([_tree_error(whole, y, split, leaf_size, rng) for split in splits])
         for i in asked:
@@ -139,7 +142,7 @@ class FastCit:
                 side = whole.copy()
                 side[:, ends[i] - x.shape[1] : ends[i]] = rng.permutation(x)
                 without[j] = _tree_error(side, y, split, leaf_size, rng)
-            yield self._judge(without, with_all, num_test / (len(y) - num_test))
+            yield self._judge(without, with_all, splits)
 
     def load(self) -> None:
         """Load what trees need, which takes seconds: the first answer then comes like others.
@@ -156,7 +159,28 @@ class FastCit:
         """
         return len(self.leaf_sizes) + self.num_splits * (1 + num_asked)
 
-    def _judge(self, without: np.ndarray, with_x: np.ndarray, held_to_fitted: float) -> Answer:
+    def _is_enough(self, num: int) -> bool:
+        """Whether so many samples or clusters can be split: more than one is held out."""
+        return int(self.held_out * num) > 1
+
+    def _splits(
+        self, num: int, cluster: np.ndarray | None, rng: np.random.Generator
+    ) -> Iterator[Split]:
+        """Samples to fit on and samples of other clusters to test on: first to choose, then to ask.
+
+        Where clusters are too few, samples count for themselves.
+        """
+        group = np.arange(num)
+        if cluster is not None:
+            names, numbered = np.unique(cluster, return_inverse=True)
+            group = numbered if self._is_enough(len(names)) else group
+        num_groups = int(group.max()) + 1
+        for _ in range(1 + self.num_splits):
+            held = rng.permutation(num_groups)[: int(self.held_out * num_groups)]
+            is_held = np.isin(group, held)
+            yield np.flatnonzero(~is_held), np.flatnonzero(is_held)
+
+    def _judge(self, without: np.ndarray, with_x: np.ndarray, splits: list[Split]) -> Answer:
         """What the errors in several splits say, one-sided.
 
         Splits share most of their samples, so their gains vary less than those of new samples
@@ -167,6 +191,7 @@ class FastCit:
         if is_same.all():
             return Answer(1.0, 0.0)
         gains = np.where(is_same, 0.0, 0.5 * np.log(without / with_x))
+        held_to_fitted = np.mean([len(held) / len(fitted) for fitted, held in splits])
         variance = gains.var(ddof=1) * (1 / self.num_splits + held_to_fitted)
         t = gains.mean() / np.sqrt(variance + np.finfo(float).tiny)
         return Answer(float(scipy.stats.t.sf(t, self.num_splits - 1)), float(gains.mean()))
@@ -298,12 +323,6 @@ def _standard(columns: np.ndarray) -> np.ndarray:
     return (columns - columns.mean(0)) / columns.std(0)
 
 
-def _split(num: int, num_test: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Random samples to fit on, and random samples to test on."""
-    order = rng.permutation(num)
-    return order[num_test:], order[:num_test]
-
-
 def _sides(
     x: np.ndarray, given: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -319,7 +338,7 @@ def _sides(
 def _tree_error(
     inputs: np.ndarray,
     y: np.ndarray,
-    split: tuple[np.ndarray, np.ndarray],
+    split: Split,
     leaf_size: int,
     rng: np.random.Generator,
 ) -> float:

@@ -36,7 +36,7 @@ class VariableTests:
     nothing.
 
     >>> import oocdm
-    >>> data = oocdm.collect(oocdm.make("block", num_blocks=1), steps=600, seed=0)
+    >>> data = oocdm.collect(oocdm.make("block", num_blocks=1), steps=1500, seed=0)
     >>> edges = VariableEdges(data.schema, data.max_counts)
     >>> free = edges.full.matrix & np.isin(edges.full.outputs, ["Block[0].s1"])
     >>> found = VariableTests(data, edges, alpha=0.01).discover(free.ravel())
@@ -89,7 +89,8 @@ class VariableTests:
             rng = np.random.default_rng([self.seed, target])
             try:
                 before, after = self._samples(target, steps[target])
-                answers = self.test.answer_each(before, after, sources, rng)
+                cluster = self.data.clusters[np.searchsorted(self.data.starts, steps[target])]
+                answers = self.test.answer_each(before, after, sources, rng, cluster)
                 for source, answer in zip(sources, answers, strict=True):
                     if is_over.is_set():
                         return

@@ -318,6 +318,23 @@ def test_p_values_that_share_trees_are_nearly_uniform() -> None:
     assert np.mean(np.array(p_values) < 0.1) <= 0.15
 
 
+def test_what_only_tells_episodes_apart_is_no_cause() -> None:
+    """Each episode has a level of its own and, drawn independently, a number x."""
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(60), 10)
+    apart, together = [], []
+    for _ in range(10):
+        x, level = rng.normal(size=(2, 60, 1))[:, cluster]
+        z, noise = rng.normal(size=(2, 600, 1))
+        y = level + z + 0.1 * noise
+        together.append(FastCit().answer(Question(x, y, z), rng))
+        apart.append(FastCit().answer(Question(x, y, z, cluster=cluster), rng))
+        together += FastCit().answer_each([x, z], y, [0], rng)
+        apart += FastCit().answer_each([x, z], y, [0], rng, cluster)
+    assert np.mean([answer.p_value < 0.1 for answer in together]) > 0.7
+    assert np.mean([answer.p_value < 0.1 for answer in apart]) <= 0.15
+
+
 def test_a_summary_of_the_causes_is_taken_for_a_cause() -> None:
     """A known limit, as the docstring tells: x adds nothing to z0 and z1, but trees like it."""
     rng = np.random.default_rng(0)

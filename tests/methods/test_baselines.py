@@ -554,7 +554,7 @@ def test_limited_time_is_enough_for_tests_and_for_training(
     now = 100.0
     samples: list[int] = []
 
-    def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, _: Any) -> Any:
+    def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, *_: Any) -> Any:
         nonlocal now
         now += 1e-3 * len(y) * 12 / 8  # twelve trees for all, eight for each
         for _ in asked:
@@ -590,7 +590,7 @@ def test_a_library_that_loads_slowly_is_not_taken_for_slow_tests(
         now += 0.0 if is_loaded else 3.0
         is_loaded = True
 
-    def answer_each(test: FastCit, inputs: Any, y: Any, asked: Any, rng: Any) -> Any:
+    def answer_each(test: FastCit, inputs: Any, y: Any, asked: Any, *_: Any) -> Any:
         nonlocal now
         load(test)
         for _ in asked:
@@ -608,7 +608,7 @@ def test_a_library_that_loads_slowly_is_not_taken_for_slow_tests(
 def test_tests_that_fit_the_time_see_all_transitions(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[int] = set()
 
-    def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, _: Any) -> Any:
+    def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, *_: Any) -> Any:
         seen.add(len(y))
         return (Answer(0.5) for _ in asked)
 
@@ -885,7 +885,7 @@ def test_values_missing_after_a_step_cost_only_tests_of_their_output(
     """Half of the last steps lack the heat: it is an output there, and no input."""
     seen: list[int] = []
 
-    def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, _: Any) -> Any:
+    def answer_each(test: FastCit, inputs: Any, y: np.ndarray, asked: Any, *_: Any) -> Any:
         seen.append(len(y))
         assert {len(column) for column in inputs} == {len(y)}
         return (Answer(0.5) for _ in asked)
