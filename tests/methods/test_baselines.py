@@ -170,7 +170,9 @@ def changed(before: Snapshot, name: str) -> Snapshot:
 # ---------------------------------------------------------------- what they find
 
 
-LEARNING = Schedule(3, 250, 300, 9, 128, 128, optimiser="adam", learning_rate=3e-3)
+LEARNING = Schedule(
+    *(3, 250, 300, 9, 128), 128, optimiser="adam", learning_rate=3e-3, final_learning_rate=2e-3
+)
 SMALL: dict[str, dict[str, Any]] = {
     "cdl": {"encoding": 24, "max_scored": 600},
     "cdl-a": {"encoding": 24, "keys": 16, "max_scored": 600},
