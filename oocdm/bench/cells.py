@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oocdm.envs import make
@@ -43,11 +42,7 @@ class Experiment:
         return options
 
 
-def _block(
-    num_blocks: int,
-    noise: float = 0.0,
-    method_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-) -> Experiment:
+def _block(num_blocks: int, noise: float = 0.0) -> Experiment:
     return Experiment(
         env="block",
         options={"num_blocks": num_blocks, "noise": noise},
@@ -55,7 +50,6 @@ def _block(
         train_steps=10_000,
         paper_threshold=0.3,
         test_options={"noise": 0.0},
-        method_options=method_options,
     )
 
 
@@ -80,7 +74,7 @@ MOUSE_WIDTHS: dict[str, dict[str, Any]] = {
 }
 
 EXPERIMENTS = {
-    "block2": _block(2, method_options=ALL_TRANSITIONS),
+    "block2": replace(_block(2), method_options=ALL_TRANSITIONS),
     "block5": _block(5),
     "block10": _block(10),
     "block5-noisy": _block(5, noise=0.01),
