@@ -167,14 +167,12 @@ def masked_max(encoded: Tensor, masks: Tensor) -> Tensor:
 
 def _max_of_groups(encoded: Tensor, mask: Tensor) -> Tensor:
     """The same mask for all of the batch: outputs with the same parents share their maximum."""
-    pooled: dict[bytes, Tensor] = {}
-    rows = []
-    for column, seen in zip(mask.T.cpu().numpy(), parents_of(encoded, mask), strict=True):
-        key = column.tobytes()
-        if key not in pooled:
-            pooled[key] = torch.zeros_like(encoded[0]) if seen is None else _largest(seen)
-        rows.append(pooled[key])
-    return torch.stack(rows)
+    kinds, kind_of = mask.unique(dim=1, return_inverse=True)
+    pooled = [
+        torch.zeros_like(encoded[0]) if seen is None else _largest(seen)
+        for seen in parents_of(encoded, kinds)
+    ]
+    return torch.stack([pooled[kind] for kind in kind_of.tolist()])
 
 
 def _max_without_one(encoded: Tensor, missing: Tensor) -> Tensor:
