@@ -1,10 +1,9 @@
 """Causal world models of environments made of objects."""
 
-from oocdm.data import AbstractWorld, Dataset, Snapshot, Transitions, collect, load_dataset
-from oocdm.discovery import Priors
+from oocdm.data import Dataset, Snapshot, Transitions, load_dataset
 from oocdm.envs import list_envs, make
 from oocdm.errors import DataError, GraphError, ModelError, OocdmError, PlanError, SchemaError
-from oocdm.graph import ClassGraph, Edge, Evidence, VariableGraph
+from oocdm.graph import ClassGraph, Edge, Evidence, Priors, VariableGraph
 from oocdm.inference import (
     Counterfactual,
     Dynamics,
@@ -18,12 +17,14 @@ from oocdm.inference import (
     explain,
     rollout,
 )
+from oocdm.learned import LearnedEnv, LearnedVectorEnv
 from oocdm.methods import Oocdm, Oofull, Schedule
-from oocdm.models.options import ModelOptions
-from oocdm.planning import CEM, ICEM, MPC, MPPI, WorldEnv, WorldVectorEnv, run_episodes
+from oocdm.models.oocdm.options import ModelOptions
+from oocdm.planning import CEM, ICEM, MPC, MPPI, run_episodes
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
 from oocdm.training import FitResult, Progress, discover, discover_variables, fit, load, resume
+from oocdm.worlds import AbstractWorld, collect
 
 __version__ = "0.1.0"
 
@@ -48,6 +49,8 @@ __all__ = [
     "FitResult",
     "GraphError",
     "Integer",
+    "LearnedEnv",
+    "LearnedVectorEnv",
     "ModelError",
     "ModelOptions",
     "ObjectClass",
@@ -66,8 +69,6 @@ __all__ = [
     "Task",
     "Transitions",
     "VariableGraph",
-    "WorldEnv",
-    "WorldVectorEnv",
     "check_assumptions",
     "collect",
     "counterfactual",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
 
 
 class OocdmError(Exception):
@@ -50,3 +52,19 @@ def suggest(name: str, known: Iterable[str]) -> str:
         near = [lowered[m] for m in difflib.get_close_matches(name.lower(), lowered, n=1)]
     hint = f"Did you mean `{near[0]}`? " if near else ""
     return f"{hint}Known: {', '.join(names)}."
+
+
+def read_count(
+    where: str, value: Any, error: type[OocdmError], advice: str = "", least: int = 1
+) -> int:
+    """A whole number, also one of NumPy's; anything else or less than `least` raises `error`.
+
+    >>> import numpy as np
+    >>> read_count("horizon", np.int64(20), OocdmError)
+    20
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+        raise error(
+            f"{where}: expected a whole number of at least {least}, got {value!r}. {advice}".strip()
+        )
+    return int(value)

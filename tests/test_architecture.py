@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).parents[1] / "oocdm"
 
 # A room imports only rooms before it. `__init__` is the public surface, `import oocdm`.
 ROOMS = (
-    *("errors", "schema", "graph", "task", "data", "envs", "models", "inference"),
-    *("discovery", "planning", "methods", "training", "report"),
+    *("errors", "files", "schema", "graph", "task", "data", "worlds", "envs"),
+    *("models", "inference", "discovery", "planning", "learned", "methods", "training", "report"),
     *("__init__", "bench", "cli", "__main__"),
 )
 STRANGERS = {"discovery", "planning"}

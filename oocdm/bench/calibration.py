@@ -12,12 +12,12 @@ import numpy as np
 
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.results import recall
-from oocdm.data import collect
 from oocdm.envs import make
 from oocdm.envs.generated import GeneratedWorld
 from oocdm.graph import ClassGraph, EdgeIndex
 from oocdm.methods import Schedule
 from oocdm.training import fit
+from oocdm.worlds import collect
 
 # Small worlds are learned in fewer and larger steps; nothing else differs from the defaults. A
 # fixed number of steps, not of seconds: the results do not depend on the machine.

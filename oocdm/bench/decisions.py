@@ -15,13 +15,13 @@ from oocdm.bench.cells import experiment
 from oocdm.bench.literal import literal_gains
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.results import Result, recall
-from oocdm.data import collect
 from oocdm.discovery import Gains, Search
 from oocdm.methods import Oocdm, Schedule
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
 from oocdm.models.reference import ReferenceModel
 from oocdm.training import FitResult, Progress, fit
+from oocdm.worlds import collect
 
 ENVS = ("block10", "mouse")
 STEPS = 10_000  # transitions to decide on, which the model was not fitted on

@@ -13,14 +13,15 @@ import numpy as np
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.mouse import Tell
 from oocdm.bench.results import Result, recall
-from oocdm.data import Dataset, collect
-from oocdm.discovery.variable_tests import VariableTests
+from oocdm.data import Dataset
+from oocdm.discovery.independence.variable_tests import VariableTests
 from oocdm.envs import make
 from oocdm.errors import OocdmError
 from oocdm.graph import VariableEdges
 from oocdm.methods import Look, make_method, method_class
 from oocdm.methods.grader import Grader
 from oocdm.training import Trainer
+from oocdm.worlds import collect
 
 # Those that have a phase of discovery.
 METHODS = ("oocdm", "cdl", "cdl-a", "grader")

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from oocdm.bench.cells import experiment
-from oocdm.data import Dataset, collect
-from oocdm.data.world import AbstractWorld
+from oocdm.data import Dataset
 from oocdm.envs import make
 from oocdm.training import FitResult, Progress, fit, resume
+from oocdm.worlds import collect
+from oocdm.worlds.world import AbstractWorld
 
 TRAIN_STEPS = 50_000
 OPTIONS: dict[str, Any] = {"variant": "released", "likelihood": "normal"}

@@ -15,13 +15,14 @@ from oocdm.bench.discovery_times import SAMPLES, check_timed, discovery_time
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.mouse import Tell
 from oocdm.bench.results import recall, recall_all
-from oocdm.data import Dataset, collect
+from oocdm.data import Dataset
 from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph, VariableEdges
-from oocdm.graph.variables import compare_masks
+from oocdm.graph.variable_graph import compare_masks
 from oocdm.inference import evaluate
 from oocdm.methods import make_method
 from oocdm.training import FitResult, Progress, fit
+from oocdm.worlds import collect
 
 TEST_STEPS = 100_000
 GRADER_SAMPLES = 1_000  # 10,000 take hours

@@ -16,15 +16,15 @@ from torch import Tensor
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.mouse import Tell, fitted_mouse, mouse_world
 from oocdm.bench.results import Result, recall
-from oocdm.data import collect
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.world import AbstractWorld
 from oocdm.inference import Fitted
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.reference import ReferenceModel
 from oocdm.planning import CEM, MPC, LearnedSimulator
 from oocdm.task import Task
 from oocdm.training import FitResult
+from oocdm.worlds import collect
+from oocdm.worlds.world import AbstractWorld
 
 # As in the paper: its numbers are the defaults; its Algorithm 3 ignores the end of episodes.
 PLANNER = CEM(stop_at_termination=False)

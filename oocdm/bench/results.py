@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from oocdm.training.run import write_json
+from oocdm.files import write_json
 
 Result = dict[str, Any]
 

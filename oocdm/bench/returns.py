@@ -11,14 +11,14 @@ from typing import Any
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.mouse import Tell, fitted_mouse, mouse_world, training_data
 from oocdm.bench.results import Result, recall
-from oocdm.data import collect
-from oocdm.data.world import AbstractWorld
 from oocdm.errors import OocdmError
 from oocdm.inference import evaluate
 from oocdm.methods import method_class
-from oocdm.planning import CEM, MPC, Agent, RandomAgent, WorldSimulator, run_episodes
+from oocdm.planning import CEM, MPC, Agent, RandomAgent, TrueSimulator, run_episodes
 from oocdm.planning.episodes import EpisodesProgress
 from oocdm.training import FitResult
+from oocdm.worlds import collect
+from oocdm.worlds.world import AbstractWorld
 
 METHODS = ("oocdm", "oofull")
 BOUNDS = ("random", "true")  # a floor, and the same planner with the true dynamics
@@ -127,7 +127,7 @@ def _agent(name: str, world: AbstractWorld, fitted: FitResult | None, seed: int)
     if name == "random":
         return RandomAgent(world, seed)
     if fitted is None:
-        return MPC.within(WorldSimulator(world), PLANNER, seed, warm_start=False)
+        return MPC.within(TrueSimulator(world), PLANNER, seed, warm_start=False)
     assert world.task is not None
     return MPC(fitted, world.task, PLANNER, seed, warm_start=False)
 

@@ -14,10 +14,10 @@ from oocdm.bench.calibration import THRESHOLDS
 from oocdm.bench.cells import experiment
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.results import Result, recall
-from oocdm.data import collect
 from oocdm.errors import OocdmError, suggest
 from oocdm.methods import Schedule
 from oocdm.training import Progress, fit
+from oocdm.worlds import collect
 
 # Environments with their numbers of transitions and seeds.
 SIZES: dict[str, tuple[Sequence[int], Sequence[int]]] = {

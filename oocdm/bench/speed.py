@@ -14,19 +14,20 @@ import torch
 from oocdm.bench.cells import experiment
 from oocdm.bench.literal import literal_gains
 from oocdm.bench.machine import describe_machine
-from oocdm.data import Dataset, Snapshot, collect
+from oocdm.data import Dataset, Snapshot
 from oocdm.discovery import part_gains
 from oocdm.envs import make
+from oocdm.files import write_json
 from oocdm.graph import ClassGraph
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
 from oocdm.models.network import AbstractClassModel
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.models.reference import ReferenceModel
 from oocdm.models.world_model import SnapshotPredictor
-from oocdm.training.run import write_json
+from oocdm.worlds import collect
 
 BATCH = 512
 RANDOM_GRAPHS = 32  # different random graphs a batch of the fast path

@@ -14,10 +14,10 @@ from oocdm.bench.calibration import summarise_all
 from oocdm.bench.cells import EXPERIMENTS
 from oocdm.bench.figures import paper_figures
 from oocdm.methods import METHODS
-from oocdm.report.calibration import save_calibration
+from oocdm.report.calibration_picture import save_calibration
 from oocdm.report.comparison import comparison_rows, place
 from oocdm.report.discovery_growth import growth_rows, save_discovery_growth
-from oocdm.report.returns import (
+from oocdm.report.return_table import (
     GROWTH,
     PLANNING,
     RETURNS,
@@ -27,7 +27,7 @@ from oocdm.report.returns import (
     returns_cells,
     unseen_cells,
 )
-from oocdm.report.samples import save_samples
+from oocdm.report.samples_picture import save_samples
 from oocdm.report.terminal import (
     DECISIONS,
     calibration_cells,

@@ -11,8 +11,8 @@ import typer
 
 import oocdm
 from oocdm.cli import bench, data, demo, methods, plan, runs
-from oocdm.cli.options import spread
 from oocdm.cli.output import verb
+from oocdm.cli.shared_options import spread
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 benchmarks = typer.Typer(

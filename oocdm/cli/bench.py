@@ -156,7 +156,7 @@ def _measure_acting(
         run_returns,
         run_unseen,
     )
-    from oocdm.report.returns import RETURNS, UNSEEN, returns_cells, unseen_cells
+    from oocdm.report.return_table import RETURNS, UNSEEN, returns_cells, unseen_cells
     from oocdm.report.terminal import text_table
 
     if table == "returns":
@@ -300,7 +300,7 @@ def planning(
 ) -> None:
     """Measure how long one action of Mouse takes to plan, and with more objects."""
     from oocdm.bench.planning import run_planning
-    from oocdm.report.returns import GROWTH, PLANNING, growth_cells, planning_cells
+    from oocdm.report.return_table import GROWTH, PLANNING, growth_cells, planning_cells
     from oocdm.report.terminal import text_table
 
     _measure(

@@ -98,7 +98,7 @@ def _agents(
     run: Path, env: str, world: WorldGym, planning: PlannerOptions, seed: int
 ) -> dict[str, Agent]:
     """The agent of a run, and those that bound it from below and from above."""
-    from oocdm.planning import RandomAgent, WorldSimulator
+    from oocdm.planning import RandomAgent, TrueSimulator
 
     planner, result = planning.make(), oocdm.load(run)
     difference = world.schema.difference(result.model.schema)
@@ -114,7 +114,7 @@ def _agents(
             f"has: {', '.join(rewarding)}. Or plan from Python with a task of your own: "
             "oocdm.MPC(result, oocdm.Task(...))."
         )
-    truth = WorldSimulator(world.world)
+    truth = TrueSimulator(world.world)
     return {
         LEARNED: oocdm.MPC(result, world.task, planner, seed, planning.warm_start),
         RANDOM: RandomAgent(world.world, seed),

@@ -59,7 +59,7 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Learn a world model and its causal graph from a dataset, into a new run folder."""
-    from oocdm.training.checks import check_new
+    from oocdm.training.given import check_new
 
     use_threads(threads)
     check_new("train", output)

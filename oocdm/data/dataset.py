@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from oocdm.data.checks import check_log
+from oocdm.data.array_checks import check_log
 from oocdm.data.clusters import clusters_of
-from oocdm.data.files import read_log, write_log
+from oocdm.data.folder import read_log, write_log
 from oocdm.data.frames import read_frames
-from oocdm.data.log import Log
+from oocdm.data.log import Arrays, Log
 from oocdm.data.matching import warn_of_mismatch
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.static import fill_static
 from oocdm.data.values import say_objects
-from oocdm.data.world import Arrays
 from oocdm.errors import DataError, suggest
 from oocdm.schema import Schema
 

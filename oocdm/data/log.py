@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from oocdm.data.world import Arrays
 from oocdm.schema import Schema
+
+Arrays = Mapping[str, Mapping[str, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -87,21 +86,6 @@ field allows.
         f"{where}: expected {_numbers(field)}, got {value!r}. The schema declares what the field "
         "allows."
     )
-
-
-def read_count(
-    where: str, value: Any, error: type[OocdmError], advice: str = "", least: int = 1
-) -> int:
-    """A whole number, also one of NumPy's; anything else or less than `least` raises `error`.
-
-    >>> read_count("horizon", np.int64(20), OocdmError)
-    20
-    """
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
-        raise error(
-            f"{where}: expected a whole number of at least {least}, got {value!r}. {advice}".strip()
-        )
-    return int(value)
 
 
 def say_objects(counts: np.ndarray) -> str:

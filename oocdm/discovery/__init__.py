@@ -9,14 +9,12 @@ from oocdm.discovery.gains import (
     part_gains,
 )
 from oocdm.discovery.parts import StructureParts
-from oocdm.discovery.priors import Priors
 from oocdm.discovery.rule import Rule
-from oocdm.discovery.variables import discover_variables
+from oocdm.discovery.single_variables import discover_variables
 
 __all__ = [
     "Discovery",
     "Gains",
-    "Priors",
     "Rule",
     "Search",
     "Settling",

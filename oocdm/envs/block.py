@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from oocdm.data.world import AbstractWorld, Arrays, WorldState
-from oocdm.envs.options import check_choice, check_count, check_scale
+from oocdm.data.log import Arrays
+from oocdm.envs.option_checks import check_choice, check_count, check_scale
 from oocdm.envs.padding import present_rows, zero_absent
 from oocdm.graph import ClassGraph
 from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.task import Task
+from oocdm.worlds.world import AbstractWorld, WorldState
 
 STATES = ("s1", "s2", "s3")
 NOISE_SD = 0.01  # of the transition, on each state of a Block and on Total.t

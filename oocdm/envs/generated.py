@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 
-from oocdm.data.world import AbstractWorld, Arrays, WorldState
+from oocdm.data.log import Arrays
 from oocdm.envs.design import NOISE, Design
 from oocdm.envs.mechanisms import (
     CATEGORIES,
@@ -16,9 +16,10 @@ from oocdm.envs.mechanisms import (
     RealMechanism,
     Source,
 )
-from oocdm.envs.options import check_count
+from oocdm.envs.option_checks import check_count
 from oocdm.envs.padding import present_rows, zero_absent
 from oocdm.graph import ClassGraph, Edge
+from oocdm.worlds.world import AbstractWorld, WorldState
 
 PILOT_WORLDS, PILOT_STEPS, MAX_ROUNDS = 100, 20, 20
 MIN_EFFECT = 0.15  # of a parent on its target, in spreads of the target

@@ -9,7 +9,11 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from oocdm.data.spaces import (
+from oocdm.errors import DataError, OocdmError
+from oocdm.graph import ClassGraph
+from oocdm.schema import Schema
+from oocdm.task import Task
+from oocdm.worlds.spaces import (
     Action,
     Observation,
     action_space,
@@ -17,11 +21,7 @@ from oocdm.data.spaces import (
     observation_space,
     read_action,
 )
-from oocdm.data.world import AbstractWorld, WorldState
-from oocdm.errors import DataError, OocdmError
-from oocdm.graph import ClassGraph
-from oocdm.schema import Schema
-from oocdm.task import Task
+from oocdm.worlds.world import AbstractWorld, WorldState
 
 Draw = Callable[[WorldState], np.ndarray]
 

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from oocdm.data.world import AbstractWorld, Arrays, WorldState
+from oocdm.data.log import Arrays
 from oocdm.envs.mouse_tasks import seen_tasks, unseen_tasks
-from oocdm.envs.options import check_choice, check_count, check_range
+from oocdm.envs.option_checks import check_choice, check_count, check_range
 from oocdm.envs.padding import present_rows, zero_absent
 from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph
 from oocdm.schema import Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
+from oocdm.worlds.world import AbstractWorld, WorldState
 
 GRID = 8
 MOVES = ("north", "south", "east", "west", "stay")

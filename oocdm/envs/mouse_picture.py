@@ -7,9 +7,9 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from oocdm.data.world import WorldState
 from oocdm.envs.canvas import Canvas, Colour, Point
 from oocdm.envs.mouse import FULL, GRID, MAX_AMOUNT, MAX_HEALTH, MAX_HUNGER, STARVING
+from oocdm.worlds.world import WorldState
 
 CELL, MARGIN, HEADER = 56, 14, 58
 

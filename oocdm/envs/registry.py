@@ -10,13 +10,13 @@ from typing import Any
 
 import gymnasium
 
-from oocdm.data.world import AbstractWorld
 from oocdm.envs.block import BlockWorld
 from oocdm.envs.generated import GeneratedWorld
 from oocdm.envs.gym_env import Draw, WorldGym
 from oocdm.envs.mouse import MouseWorld
 from oocdm.envs.mouse_picture import draw_mouse_world
 from oocdm.errors import OocdmError, suggest
+from oocdm.worlds.world import AbstractWorld
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,8 @@ graph is a row of booleans, a batch of graphs is a matrix, and "all but one edge
 matrix of ones less its diagonal.
 """
 
-from oocdm.graph.classes import ClassGraph
-from oocdm.graph.edges import Edge, EdgeIndex
-from oocdm.graph.evidence import DECISIONS, Evidence
-from oocdm.graph.spaces import (
+from oocdm.graph.class_graph import ClassGraph
+from oocdm.graph.edge_spaces import (
     AbstractEdgeSpace,
     ClassEdges,
     Graph,
@@ -16,7 +14,11 @@ from oocdm.graph.spaces import (
     graph_from_json,
     graph_from_rows,
 )
-from oocdm.graph.variables import GraphComparison, Variable, VariableGraph
+from oocdm.graph.edges import Edge, EdgeIndex
+from oocdm.graph.evidence import DECISIONS, Evidence
+from oocdm.graph.priors import PriorKnowledge, Priors
+from oocdm.graph.structure import Layout, Structure
+from oocdm.graph.variable_graph import GraphComparison, Variable, VariableGraph
 
 __all__ = [
     "DECISIONS",
@@ -28,6 +30,10 @@ __all__ = [
     "Evidence",
     "Graph",
     "GraphComparison",
+    "Layout",
+    "PriorKnowledge",
+    "Priors",
+    "Structure",
     "Variable",
     "VariableEdges",
     "VariableGraph",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from oocdm.errors import GraphError
-from oocdm.graph.classes import class_edges_between
-from oocdm.graph.spaces import AbstractEdgeSpace, ClassEdges, Graph
+from oocdm.graph.class_graph import class_edges_between
+from oocdm.graph.edge_spaces import AbstractEdgeSpace, ClassEdges, Graph
 
 # yes and no were decided by the data; undecided edges are not in the graph but open; untestable
 # ones cannot occur in the data; required and forbidden ones were given by the user.

@@ -72,7 +72,7 @@ def check_assumptions(result: Fitted, data: Dataset, batch_size: int = 4096) -> 
     standard deviation do not count, and residuals beyond five of them count as five.
 
     >>> from types import SimpleNamespace
-    >>> from oocdm.data import collect
+    >>> from oocdm.worlds import collect
     >>> from oocdm.envs.block import BlockWorld
     >>> data = collect(BlockWorld(num_blocks=2), steps=40, seed=0)
     >>> result = SimpleNamespace(model=SimpleNamespace(schema=data.schema), graph=None)

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot, Transitions
-from oocdm.data.values import read_count, read_value
-from oocdm.errors import DataError, ModelError
+from oocdm.data.values import read_value
+from oocdm.errors import DataError, ModelError, read_count
 from oocdm.graph import Variable
 from oocdm.inference.dynamics import Dynamics
 from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from oocdm.data.derived import Derived, absent_rows
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.values import check_allowed, read_count
-from oocdm.errors import ModelError
+from oocdm.data.values import check_allowed
+from oocdm.errors import ModelError, read_count
 from oocdm.graph import ClassGraph
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
 from oocdm.inference.random_numbers import RandomNumbers

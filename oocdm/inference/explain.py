@@ -11,8 +11,7 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.values import read_count
-from oocdm.errors import DataError, GraphError, ModelError
+from oocdm.errors import DataError, GraphError, ModelError, read_count
 from oocdm.graph import ClassGraph, Variable
 from oocdm.inference.fitted import Fitted, checked_data, checked_result
 from oocdm.inference.names import place_hint, read_variable

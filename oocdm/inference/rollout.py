@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.data.values import check_allowed, read_count
-from oocdm.errors import ModelError, suggest
+from oocdm.data.values import check_allowed
+from oocdm.errors import ModelError, read_count, suggest
 from oocdm.inference.dynamics import Dynamics, action_tensor, with_actions
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
 from oocdm.inference.words import counted

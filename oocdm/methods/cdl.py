@@ -11,8 +11,8 @@ from torch import Tensor
 
 from oocdm.discovery import Discovery, Rule
 from oocdm.discovery.leave_out import discover_by_leaving_out
-from oocdm.methods.checks import check_at_least
 from oocdm.methods.method import Look, Standing, Term
+from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import ENCODING, AbstractVariableMethod
 from oocdm.models.variable_model import (
     AbstractVariableModel,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from oocdm.errors import ModelError
 from oocdm.methods.cdl import Cdl, CdlModel
-from oocdm.methods.checks import check_at_least
+from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import ENCODING, WidthByObjects
 from oocdm.models.parameters import xavier
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting

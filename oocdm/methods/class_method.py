@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from oocdm.methods.method import AbstractMethod, Schedule
 from oocdm.models.fast import FastModel
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.scales import Scales
 from oocdm.schema import Schema
 

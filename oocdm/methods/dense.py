@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from oocdm.discovery import Priors
 from oocdm.errors import GraphError, ModelError
-from oocdm.graph import AbstractEdgeSpace
+from oocdm.graph import AbstractEdgeSpace, Priors
 from oocdm.methods.variable_method import AbstractVariableMethod
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from oocdm.data.values import read_count
-from oocdm.errors import ModelError
+from oocdm.errors import ModelError, read_count
 from oocdm.graph import Variable
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, TwoLayers

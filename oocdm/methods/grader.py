@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from oocdm.discovery import Discovery
-from oocdm.discovery.variable_tests import LEAST_SAMPLES, VariableTests
+from oocdm.discovery.independence.variable_tests import LEAST_SAMPLES, VariableTests
 from oocdm.errors import ModelError
 from oocdm.graph import VariableEdges
-from oocdm.methods.checks import check_at_least
 from oocdm.methods.method import FirstLook
+from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import ENCODING, AbstractVariableMethod
 from oocdm.models.variable_model import (
     AbstractVariableModel,

@@ -13,10 +13,9 @@ import numpy as np
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.data.values import read_count
-from oocdm.discovery import Discovery, Priors, Settling
-from oocdm.errors import GraphError, ModelError
-from oocdm.graph import AbstractEdgeSpace
+from oocdm.discovery import Discovery, Settling
+from oocdm.errors import GraphError, ModelError, read_count
+from oocdm.graph import AbstractEdgeSpace, Priors
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel

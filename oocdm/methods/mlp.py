@@ -8,8 +8,8 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional
 
-from oocdm.methods.checks import check_at_least
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
+from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import WidthByObjects
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, Stack
 

@@ -12,13 +12,13 @@ from typing import Any
 from oocdm.errors import ModelError, suggest
 from oocdm.methods.cdl import Cdl
 from oocdm.methods.cdl_a import CdlA
-from oocdm.methods.checks import read_options
 from oocdm.methods.gnn import Gnn
 from oocdm.methods.grader import Grader
 from oocdm.methods.method import AbstractMethod
 from oocdm.methods.mlp import Mlp
 from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
+from oocdm.methods.option_types import read_options
 from oocdm.methods.ticsa import Ticsa
 
 GROUP = "oocdm.methods"

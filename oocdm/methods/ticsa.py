@@ -13,8 +13,8 @@ from torch.nn import functional
 from oocdm.discovery import Discovery
 from oocdm.errors import ModelError
 from oocdm.graph import Evidence
-from oocdm.methods.checks import check_at_least
 from oocdm.methods.method import Look, Standing, Term
+from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import AbstractVariableMethod, WidthByObjects
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
 from oocdm.models.world_model import AbstractWorldModel

@@ -15,7 +15,7 @@ from oocdm.errors import ModelError, suggest
 from oocdm.graph import AbstractEdgeSpace
 from oocdm.methods.class_method import PAPER_SCHEDULE
 from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
-from oocdm.models.options import HeadOptions
+from oocdm.models.oocdm.options import HeadOptions
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import AbstractVariableModel, Setting
 from oocdm.schema import Schema

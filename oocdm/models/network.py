@@ -15,12 +15,12 @@ from torch import Tensor
 
 from oocdm.graph import ClassEdges, ClassGraph, EdgeIndex, Graph
 from oocdm.models.features import Featuriser, Inputs
+from oocdm.models.hiding import HidingPlan
 from oocdm.models.named import ModulesByName
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.parameters import EncoderParameters, PredictorParameters
 from oocdm.models.prediction import Predictions
 from oocdm.models.scales import Scales
-from oocdm.models.variables import HidingPlan
 from oocdm.models.world_model import AbstractWorldModel, Predictor, SnapshotPredictor, Structures
 from oocdm.schema import Schema
 

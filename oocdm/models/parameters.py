@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oocdm.models.named import ParametersByName
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.scales import Scales
 from oocdm.schema import Schema
 

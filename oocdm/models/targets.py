@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.models.network import AbstractClassModel
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import (
     CategoricalField,
     ClassPrediction,

@@ -15,7 +15,7 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.errors import ModelError
 from oocdm.graph import VariableEdges
 from oocdm.models.features import Featuriser, Inputs
-from oocdm.models.options import HeadOptions
+from oocdm.models.oocdm.options import HeadOptions
 from oocdm.models.parameters import xavier
 from oocdm.models.prediction import Predictions
 from oocdm.models.scales import Scales

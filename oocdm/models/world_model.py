@@ -22,7 +22,7 @@ from oocdm.errors import ModelError
 from oocdm.graph import AbstractEdgeSpace, ClassGraph, Graph
 from oocdm.models.features import Featuriser, Inputs, Targets
 from oocdm.models.named import BuffersByName, ModulesByName
-from oocdm.models.options import HeadOptions
+from oocdm.models.oocdm.options import HeadOptions
 from oocdm.models.parameters import HeadScales
 from oocdm.models.prediction import ClassPrediction, FieldPredictions, Predictions
 from oocdm.models.scales import Scales

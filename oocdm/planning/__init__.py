@@ -3,16 +3,14 @@
 from oocdm.planning.agent import Agent, RandomAgent
 from oocdm.planning.cem import CEM
 from oocdm.planning.episodes import EpisodeResults, EpisodesProgress, Moment, run_episodes
-from oocdm.planning.flat_world import FlatWorld
 from oocdm.planning.icem import ICEM
-from oocdm.planning.learned import LearnedSimulator
+from oocdm.planning.learned_simulator import LearnedSimulator
 from oocdm.planning.mpc import MPC
 from oocdm.planning.mppi import MPPI
 from oocdm.planning.planner import Plan, Planner
-from oocdm.planning.simulator import Simulator, WorldSimulator
+from oocdm.planning.simulator import Simulator
+from oocdm.planning.true_simulator import TrueSimulator
 from oocdm.planning.warm import WarmStart
-from oocdm.planning.world_env import WorldEnv
-from oocdm.planning.world_vector_env import WorldVectorEnv
 
 __all__ = [
     "CEM",
@@ -22,16 +20,13 @@ __all__ = [
     "Agent",
     "EpisodeResults",
     "EpisodesProgress",
-    "FlatWorld",
     "LearnedSimulator",
     "Moment",
     "Plan",
     "Planner",
     "RandomAgent",
     "Simulator",
+    "TrueSimulator",
     "WarmStart",
-    "WorldEnv",
-    "WorldSimulator",
-    "WorldVectorEnv",
     "run_episodes",
 ]

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.data.values import read_count
-from oocdm.data.world import World, world_of
-from oocdm.errors import PlanError
+from oocdm.errors import PlanError, read_count
 from oocdm.planning.actions import Masks, acting_objects, idle_value
-from oocdm.planning.convert import to_world_state
+from oocdm.worlds.convert import to_world_state
+from oocdm.worlds.world import World, world_of
 
 _STREAM = 1  # of random numbers beside those of a world with the same seed
 

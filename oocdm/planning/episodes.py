@@ -11,13 +11,12 @@ import numpy as np
 import torch
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.values import read_count
-from oocdm.data.world import World, WorldState, world_of
-from oocdm.data.world_checks import check_state, check_step
-from oocdm.errors import PlanError
+from oocdm.errors import PlanError, read_count
 from oocdm.planning.actions import Masks
 from oocdm.planning.agent import Agent
-from oocdm.planning.convert import to_arrays, to_snapshot
+from oocdm.worlds.convert import to_arrays, to_snapshot
+from oocdm.worlds.world import World, WorldState, world_of
+from oocdm.worlds.world_checks import check_state, check_step
 
 
 @dataclass(frozen=True)

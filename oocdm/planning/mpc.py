@@ -9,13 +9,12 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.data.values import read_count
-from oocdm.errors import PlanError
+from oocdm.errors import PlanError, read_count
 from oocdm.inference import Fitted
 from oocdm.inference.fitted import checked_result, checked_state
 from oocdm.planning.actions import Masks
 from oocdm.planning.cem import CEM
-from oocdm.planning.learned import LearnedSimulator
+from oocdm.planning.learned_simulator import LearnedSimulator
 from oocdm.planning.planner import Planner
 from oocdm.planning.simulator import Simulator
 from oocdm.planning.warm import WarmStart
@@ -65,8 +64,8 @@ class MPC:
         """The agent that plans in any other simulator, such as that of the true world.
 
         >>> from oocdm.envs.mouse import MouseWorld
-        >>> from oocdm.planning import WorldSimulator
-        >>> agent = MPC.within(WorldSimulator(MouseWorld()), CEM(horizon=5))
+        >>> from oocdm.planning import TrueSimulator
+        >>> agent = MPC.within(TrueSimulator(MouseWorld()), CEM(horizon=5))
         """
         agent = cls.__new__(cls)
         agent._init(simulator, planner, seed, warm_start)

@@ -18,8 +18,8 @@ def checked_reward(simulator: Simulator, reward: Tensor, is_running: Tensor) -> 
     """What a simulator says that a step earned: (batch,) finite numbers.
 
     >>> import oocdm
-    >>> from oocdm.planning import WorldSimulator
-    >>> mouse = WorldSimulator(oocdm.make("mouse"))
+    >>> from oocdm.planning import TrueSimulator
+    >>> mouse = TrueSimulator(oocdm.make("mouse"))
     >>> checked_reward(mouse, torch.ones(2), torch.tensor([True, True]))
     tensor([1., 1.])
     >>> checked_reward(mouse, 1.0, torch.tensor([True, True]))
@@ -51,8 +51,8 @@ def checked_end(simulator: Simulator, ended: Tensor, rows: int) -> Tensor:
     """Which rows a simulator says have ended: (batch,) booleans.
 
     >>> import oocdm
-    >>> from oocdm.planning import WorldSimulator
-    >>> mouse = WorldSimulator(oocdm.make("mouse"))
+    >>> from oocdm.planning import TrueSimulator
+    >>> mouse = TrueSimulator(oocdm.make("mouse"))
     >>> checked_end(mouse, torch.tensor([True, False]), 2)
     tensor([ True, False])
     """

@@ -11,13 +11,12 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.data.values import read_count
-from oocdm.errors import PlanError
+from oocdm.errors import PlanError, read_count
 from oocdm.inference.fitted import checked_state
 from oocdm.planning.actions import ActionVariables, Masks
 from oocdm.planning.beliefs import Belief
+from oocdm.planning.discounting import discounted_returns
 from oocdm.planning.noise import Generators, draw_noise, draw_seed, generators_of
-from oocdm.planning.returns import discounted_returns
 from oocdm.planning.simulator import Simulator
 from oocdm.planning.warm import WarmStart
 

@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from oocdm.errors import GraphError
+from oocdm.files import write_atomically
 from oocdm.graph import ClassGraph, Edge, EdgeIndex, Evidence, Graph
-from oocdm.report.variables import draw_variables
+from oocdm.report.variable_adjacency import draw_variables
 from oocdm.schema import Schema
-from oocdm.training.run import write_atomically
 
 Shade = str | tuple[float, float, float, float]
 

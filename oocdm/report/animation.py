@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from oocdm.errors import OocdmError
-from oocdm.training.run import write_atomically
+from oocdm.files import write_atomically
 
 STRIP, MARGIN, TEXT_SIZE = 40, 16, 18
 INK = (62, 58, 66)

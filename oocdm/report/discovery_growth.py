@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from oocdm.training.run import write_atomically
+from oocdm.files import write_atomically
 
 COLOURS = {"oocdm": "#08306b", "cdl": "#d95f02", "cdl-a": "#e6ab02", "grader": "#7a7a7a"}
 

@@ -7,22 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import (
-    Discovery,
-    Priors,
-    Settling,
-    Stopping,
-    variables,
-)
-from oocdm.discovery.priors import PriorKnowledge
+from oocdm.discovery import Discovery, Settling, Stopping, single_variables
 from oocdm.errors import ModelError
-from oocdm.graph import ClassGraph, EdgeIndex, Evidence
+from oocdm.graph import ClassGraph, EdgeIndex, Evidence, Priors
+from oocdm.graph.priors import PriorKnowledge
 from oocdm.inference.fitted import check_fit, checked_data, checked_result
 from oocdm.methods import AbstractMethod, FirstLook, Look, Oocdm
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
-from oocdm.training.checks import keep_given
 from oocdm.training.fit import FitResult
+from oocdm.training.given import keep_given
 
 
 def discover(
@@ -150,7 +144,7 @@ def discover_variables(
     if not method.is_paper:
         scored = data.head(method.max_scored)
         resolution = result.learned.resolution(method.schedule.resolution)
-    return variables.discover_variables(
+    return single_variables.discover_variables(
         result.learned, scored, result.graph, method.rule, resolution, progress
     )
 

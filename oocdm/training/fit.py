@@ -11,18 +11,18 @@ from typing import Any
 
 from oocdm.data.dataset import Dataset, load_dataset
 from oocdm.data.object_names import check_object_names, object_names
-from oocdm.data.values import read_count
-from oocdm.discovery import Priors
-from oocdm.discovery.priors import PriorKnowledge
-from oocdm.errors import DataError, GraphError, ModelError, suggest
+from oocdm.errors import DataError, GraphError, ModelError, read_count, suggest
+from oocdm.files import write_json
 from oocdm.graph import (
     ClassGraph,
     Evidence,
     Graph,
+    Priors,
     VariableGraph,
     graph_from_json,
     graph_from_rows,
 )
+from oocdm.graph.priors import PriorKnowledge
 from oocdm.inference.fitted import checked_data
 from oocdm.methods import (
     METHODS,
@@ -34,7 +34,7 @@ from oocdm.methods import (
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
-from oocdm.training.checks import check_new, checksum
+from oocdm.training.given import check_new, checksum
 from oocdm.training.run import (
     CHECKPOINT,
     graph_to_json,
@@ -45,7 +45,6 @@ from oocdm.training.run import (
     read_tensors,
     remove_checkpoints,
     write_checkpoint,
-    write_json,
     write_tensors,
 )
 from oocdm.training.trainer import Callback, Trainer

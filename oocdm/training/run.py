@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -16,32 +14,12 @@ from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from oocdm.errors import GraphError, ModelError
+from oocdm.files import write_atomically
 from oocdm.graph import AbstractEdgeSpace, Evidence, Graph, graph_from_json
 from oocdm.training.trainer import Position, Trainer
 
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
 AFTER_LEARNING = ("polish", "done")  # when there are two networks
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is either there as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Not by `tempfile`, whose files nobody but their owner may read.
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Write JSON atomically."""
-    write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
 def read_json(path: Path) -> Any:

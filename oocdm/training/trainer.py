@@ -13,19 +13,19 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, Priors
+from oocdm.discovery import Discovery
 from oocdm.errors import DataError, ModelError
-from oocdm.graph import EdgeIndex, Evidence, Graph
+from oocdm.graph import EdgeIndex, Evidence, Graph, Priors
 from oocdm.methods.method import AbstractMethod, FirstLook, Look, Standing, Term
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.features import Featuriser, Inputs
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.models.world_model import AbstractWorldModel
-from oocdm.training.calibration import calibrate_sigma
-from oocdm.training.checks import keep_given
 from oocdm.training.clock import Clock
+from oocdm.training.given import keep_given
 from oocdm.training.optimiser import make_optimiser
 from oocdm.training.precision import warn_of_rounding
+from oocdm.training.sigma_floor import calibrate_sigma
 
 logger = logging.getLogger(__name__)
 

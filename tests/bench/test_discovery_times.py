@@ -12,7 +12,7 @@ from oocdm.bench import discovery_times
 from oocdm.bench.discovery_times import METHODS, discovery_time, run_discovery_growth
 from oocdm.bench.figures import paper_figures
 from oocdm.bench.paper import run_times
-from oocdm.discovery.variable_tests import VariableTests
+from oocdm.discovery.independence.variable_tests import VariableTests
 from oocdm.errors import OocdmError
 from oocdm.report.comparison import comparison_rows
 

@@ -10,7 +10,7 @@ import pytest
 from oocdm.bench import samples
 from oocdm.errors import OocdmError
 from oocdm.methods import Schedule
-from oocdm.report.samples import save_samples
+from oocdm.report.samples_picture import save_samples
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import oocdm as package
 from oocdm.cli import app
 from oocdm.cli.planner_options import PlannerOptions
 from oocdm.envs.mouse_picture import draw_mouse_world
-from oocdm.planning import RandomAgent, WorldSimulator
+from oocdm.planning import RandomAgent, TrueSimulator
 
 Oocdm = Callable[..., Result]
 Answer = Callable[..., dict[str, Any]]
@@ -78,7 +78,7 @@ def test_floor_and_ceiling(learned: Path, oocdm: Oocdm, answer: Answer) -> None:
     planner = package.CEM(horizon=3, samples=10, iterations=2, elites=4)
     for name, agent in {
         "random policy": RandomAgent(world),
-        "true dynamics": package.MPC.within(WorldSimulator(world), planner),
+        "true dynamics": package.MPC.within(TrueSimulator(world), planner),
     }.items():
         expected = package.run_episodes(world, agent, episodes=2, max_steps=4)
         assert told[name]["returns"] == expected.returns.tolist()

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from oocdm.data import AbstractWorld, Dataset, WorldState
-from oocdm.data.world import Arrays
+from oocdm.data import Dataset
+from oocdm.data.log import Arrays
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
+from oocdm.worlds import AbstractWorld, WorldState
 
 
 class Ant(ObjectClass):

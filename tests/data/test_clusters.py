@@ -7,7 +7,7 @@ import numpy as np
 import oocdm
 from oocdm.data.clusters import clusters_of
 from oocdm.models.fast import FastModel
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prepared import Prepared
 
 

@@ -8,9 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oocdm.data import Dataset, collect
+from oocdm.data import Dataset
 from oocdm.errors import DataError, SchemaError
 from oocdm.schema import ObjectClass, Real, Schema
+from oocdm.worlds import collect
 from tests.data.mistakes import fails
 
 

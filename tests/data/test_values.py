@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oocdm.data.values import read_count, read_value
-from oocdm.errors import ModelError, PlanError
+from oocdm.data.values import read_value
+from oocdm.errors import ModelError, PlanError, read_count
 from oocdm.schema import Boolean, Categorical, Field, Integer, Real
 
 MOVES = Categorical(["north", "south"])

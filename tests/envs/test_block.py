@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.world import WorldState
 from oocdm.envs.block import READS, BlockWorld
 from oocdm.errors import OocdmError
+from oocdm.worlds.world import WorldState
 
 
 def state_of(block: list[list[float]], total: list[float]) -> WorldState:

@@ -11,12 +11,13 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import oocdm
-from oocdm.data.world import Arrays, WorldState
+from oocdm.data.log import Arrays
 from oocdm.envs import generated, mechanisms
 from oocdm.envs.generated import GeneratedWorld
 from oocdm.envs.mechanisms import CategoryMechanism, RealMechanism
 from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph, Edge
+from oocdm.worlds.world import WorldState
 
 SEEDS = range(30)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from oocdm.data.world import AbstractWorld, WorldState
 from oocdm.envs.block import BlockWorld
 from oocdm.envs.gym_env import WorldGym
 from oocdm.envs.mouse import MouseWorld
 from oocdm.envs.registry import make
 from oocdm.errors import DataError, OocdmError, SchemaError
 from oocdm.schema import Boolean, Integer, ObjectClass, Real, Schema
+from oocdm.worlds.world import AbstractWorld, WorldState
 
 # The checker's advice on Box actions. Block's pushes are open and N(0, 1) by definition, so
 # its action space is; Gymnasium's own tests ignore the same advice.

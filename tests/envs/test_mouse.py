@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.world import WorldState
 from oocdm.envs.mouse import MOVES, MouseWorld
 from oocdm.envs.mouse_tasks import seen_tasks, unseen_tasks
 from oocdm.errors import OocdmError
+from oocdm.worlds.world import WorldState
 
 VARIANTS = ("paper", "released")
 

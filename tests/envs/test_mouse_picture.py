@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from oocdm.data.world import WorldState
 from oocdm.envs.canvas import Canvas
 from oocdm.envs.mouse import MouseWorld
 from oocdm.envs.mouse_picture import CELL, HEADER, MARGIN, draw_mouse_world
 from oocdm.envs.registry import make
+from oocdm.worlds.world import WorldState
 
 
 def _scene() -> WorldState:

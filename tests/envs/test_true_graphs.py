@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oocdm.data.world import AbstractWorld, Arrays, WorldState
+from oocdm.data.log import Arrays
 from oocdm.envs.block import BlockWorld
 from oocdm.envs.mouse import MouseWorld
 from oocdm.graph import ClassGraph, Edge
+from oocdm.worlds.world import AbstractWorld, WorldState
 
 NUM_WORLDS = 3000
 

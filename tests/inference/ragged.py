@@ -11,7 +11,7 @@ from oocdm.data import Dataset
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
 from oocdm.models.network import AbstractClassModel
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
 
 

@@ -17,7 +17,7 @@ from oocdm import ClassGraph, ModelError, Snapshot
 from oocdm.envs.mouse import MouseWorld
 from oocdm.inference import Dynamics, reaching, with_actions
 from oocdm.models.fast import FastModel
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from tests.inference import knobs
 from tests.inference.ragged import ragged, random_model
 

@@ -16,7 +16,7 @@ from oocdm.inference import Dynamics, with_actions
 from oocdm.inference.remembered import RememberedSteps
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.schema import ObjectClass, Real, Schema
 
 GRAPH = MouseWorld().true_graph

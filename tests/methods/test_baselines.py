@@ -32,8 +32,8 @@ from oocdm import (
 )
 from oocdm.data.snapshot import Snapshot
 from oocdm.discovery import Discovery
-from oocdm.discovery.independence_tests import Answer, FastCit
-from oocdm.discovery.variable_tests import VariableTests
+from oocdm.discovery.independence.tests import Answer, FastCit
+from oocdm.discovery.independence.variable_tests import VariableTests
 from oocdm.errors import OocdmError
 from oocdm.graph import AbstractEdgeSpace, Evidence, VariableEdges
 from oocdm.methods import METHODS, AbstractVariableMethod, Oocdm, make_method
@@ -42,7 +42,7 @@ from oocdm.methods.gnn import Gnn, GnnWidths
 from oocdm.methods.method import FirstLook, Look, Standing
 from oocdm.methods.ticsa import TicsaModel
 from oocdm.methods.variable_method import WidthByObjects
-from oocdm.models.options import HeadOptions
+from oocdm.models.oocdm.options import HeadOptions
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import AbstractVariableModel
 

@@ -29,7 +29,7 @@ from oocdm.methods import (
     method_names,
 )
 from oocdm.models.fast import FastModel
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prepared import Prepared
 from tests.inference.ragged import ragged, random_model
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.models.features import Featuriser
 from oocdm.models.network import AbstractClassModel, Structures
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import NormalField, Predictions
 from oocdm.models.scales import Scales
 from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema

@@ -18,7 +18,7 @@ from oocdm.models import world_model
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
 from oocdm.models.network import AbstractClassModel, Structures
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import Predictions
 from oocdm.models.reference import ReferenceModel
 from oocdm.schema import Integer, ObjectClass, Real, Schema

@@ -13,7 +13,7 @@ from torch import Tensor
 from oocdm.errors import ModelError, SchemaError
 from oocdm.graph import ClassGraph, Edge
 from oocdm.models.fast import FastModel
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import NormalField
 from oocdm.models.reference import ReferenceModel
 from oocdm.schema import ObjectClass, Real, Schema

@@ -15,7 +15,7 @@ from oocdm.envs.mouse import MouseWorld
 from oocdm.errors import ModelError
 from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
-from oocdm.models.options import ModelOptions
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import FieldDistribution, NormalField
 from oocdm.models.reference import ReferenceModel
 from oocdm.models.slim import SlimTarget

@@ -11,13 +11,14 @@ import pytest
 import torch
 
 import oocdm
+from oocdm.data.log import Arrays
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.world import AbstractWorld, Arrays, WorldState
 from oocdm.envs.mouse import MouseWorld
 from oocdm.errors import PlanError
-from oocdm.planning import RandomAgent, WorldSimulator, run_episodes
-from oocdm.planning.convert import to_snapshot
+from oocdm.planning import RandomAgent, TrueSimulator, run_episodes
 from oocdm.schema import Integer, ObjectClass, Real, Schema
+from oocdm.worlds.convert import to_snapshot
+from oocdm.worlds.world import AbstractWorld, WorldState
 
 
 def test_it_draws_what_the_world_draws_and_only_for_those_that_act() -> None:
@@ -68,7 +69,7 @@ def test_those_that_cannot_act_do_what_is_allowed_and_nearest_to_nothing() -> No
 def test_an_environment_stands_for_its_world() -> None:
     env = oocdm.make("mouse")
     assert RandomAgent(env).world is env.world
-    assert WorldSimulator(env).world is env.world
+    assert TrueSimulator(env).world is env.world
 
 
 @pytest.mark.parametrize("seed", [-1, 0.5, None])

@@ -22,7 +22,7 @@ from oocdm.planning import (
     EpisodesProgress,
     Moment,
     RandomAgent,
-    WorldSimulator,
+    TrueSimulator,
     run_episodes,
 )
 from oocdm.planning.actions import Masks
@@ -124,7 +124,7 @@ def test_who_can_act_is_asked_of_every_state() -> None:
 def test_mpc_with_the_true_dynamics_beats_random() -> None:
     world = Walk()
     random = run_episodes(world, RandomAgent(world), episodes=30)
-    agent = MPC.within(WorldSimulator(world), PLANNER)
+    agent = MPC.within(TrueSimulator(world), PLANNER)
     planned = run_episodes(world, agent, episodes=5)
     # To 3 as fast as possible, then stay: 2 + 1.
     assert planned.returns.tolist() == [-3.0] * 5
@@ -135,7 +135,7 @@ def test_equal_seeds_give_equal_episodes() -> None:
     def returns(seed: int, agent_seed: int) -> np.ndarray:
         world = MouseWorld(max_episode_steps=4)
         planner = CEM(horizon=2, iterations=1, samples=5, elites=2)
-        agent = MPC.within(WorldSimulator(world), planner, seed=agent_seed)
+        agent = MPC.within(TrueSimulator(world), planner, seed=agent_seed)
         return run_episodes(world, agent, episodes=3, seed=seed).returns
 
     assert np.array_equal(returns(0, 0), returns(0, 0))

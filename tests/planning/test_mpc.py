@@ -14,7 +14,7 @@ from oocdm.errors import PlanError
 from oocdm.planning import CEM, ICEM, MPC, MPPI, Planner
 from oocdm.task import Task
 from tests.inference import knobs
-from tests.planning.learned_toys import DATA, RESULT, TASK
+from tests.learned.toys import DATA, RESULT, TASK
 from tests.planning.toys import ACTIONS, GOALS, Robots
 
 CHEAP: list[Planner] = [

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from oocdm.data.log import Arrays
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.world import AbstractWorld, Arrays, WorldState
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
+from oocdm.worlds.world import AbstractWorld, WorldState
 
 ACTIONS = {
     "push": Real(-1.0, 1.0, action=True),

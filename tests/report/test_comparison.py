@@ -11,7 +11,7 @@ from oocdm.graph import ClassGraph, Evidence, VariableEdges
 from oocdm.report.adjacency import save_adjacency
 from oocdm.report.comparison import comparison_rows
 from oocdm.report.discovery_growth import draw_discovery_growth, slope
-from oocdm.report.variables import EXTRA, MISSED, PRESENT, draw_variables
+from oocdm.report.variable_adjacency import EXTRA, MISSED, PRESENT, draw_variables
 from oocdm.schema import ObjectClass, Real, Schema
 
 

@@ -27,8 +27,8 @@ from oocdm import (
     evaluate,
     fit,
 )
-from oocdm.data.world import WorldState
 from oocdm.errors import OocdmError
+from oocdm.worlds.world import WorldState
 from tests.inference.ragged import ragged
 
 

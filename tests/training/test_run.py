@@ -30,9 +30,10 @@ from oocdm import (
     resume,
 )
 from oocdm.errors import DataError, ModelError, OocdmError
+from oocdm.files import write_atomically
 from oocdm.graph import ClassGraph
 from oocdm.methods import AbstractMethod
-from oocdm.training.run import CHECKPOINT, write_atomically
+from oocdm.training.run import CHECKPOINT
 from tests.inference.ragged import ragged
 
 QUICK = Schedule(iterations=1, steps_per_iteration=2, polish_steps=2, batch_size=16)

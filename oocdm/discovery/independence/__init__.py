@@ -1,0 +1,1 @@
+"""Edges by tests of conditional independence, between classes and between variables."""

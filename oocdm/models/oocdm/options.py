@@ -1,0 +1,100 @@
+"""The options of an OOCDM network, the same for the fast and the reference implementation."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from oocdm.errors import ModelError, read_count, suggest
+
+AGGREGATORS = ("attention", "sum")
+
+
+@dataclass(frozen=True)
+class HeadOptions:
+    """How numbers from a decoder become distributions.
+
+    >>> HeadOptions().predict_change
+    True
+    """
+
+    predict_change: bool = True  # where V -> V' is an edge, predict the change of V
+    clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
+    sigma_floor: float = 1e-5
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Sizes and structure of an OOCDM; the defaults improve on the paper.
+
+    >>> ModelOptions.preset("paper").aggregators
+    ('attention',)
+    """
+
+    encoding_dim: int = 16  # learned channels of an attribute's encoding
+    local_dim: int = 32  # the target object's own encoding, as the decoder sees it
+    heads: int = 2  # attention heads, each of width local_dim / heads
+    message_dim: int = 16  # channels summed over the other objects
+    decoder_dim: int = 32
+    aggregators: tuple[str, ...] = ("sum",)
+    # Values themselves beside their encodings, one-hot codes of whole numbers, the largest and
+    # smallest values among the other objects, and whether discrete attributes of two objects agree.
+    enrich: bool = True
+    predict_change: bool = True  # where V -> V' is an edge, predict the change of V
+    linear_path: bool = True  # a linear map beside the decoder, for the means
+    structure_aware: bool = True  # decoder and linear map know which inputs the graph leaves them
+    flag_unknown: bool = False  # encoders see which values are unknown; otherwise just 0 for them
+    normalise: bool = True  # inputs and outputs in units of the data's spread
+    clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
+    skip_unrelated: bool = True  # objects of a class without an edge into a target are left out
+    sigma_floor: float = 1e-5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "aggregators", tuple(self.aggregators))
+        for name in ("encoding_dim", "local_dim", "heads", "message_dim", "decoder_dim"):
+            read_count(f"model: `{name}`", getattr(self, name), ModelError)
+        for name in self.aggregators:
+            if name not in AGGREGATORS:
+                raise ModelError(f"Unknown aggregator `{name}`. {suggest(name, AGGREGATORS)}")
+        if not self.aggregators:
+            raise ModelError(f"aggregators: expected at least one of {AGGREGATORS}, got none.")
+        if self.local_dim % self.heads:
+            raise ModelError(
+                f"local_dim must be a multiple of heads, got {self.local_dim} and {self.heads}."
+            )
+
+    @property
+    def head(self) -> HeadOptions:
+        """The options that every kind of world model has."""
+        return HeadOptions(self.predict_change, self.clamp_means, self.sigma_floor)
+
+    @staticmethod
+    def preset(name: str) -> ModelOptions:
+        """The options by name: "default", or "paper" for the paper's network as written."""
+        if name == "default":
+            return ModelOptions()
+        if name == "paper":
+            return ModelOptions(
+                aggregators=("attention",),
+                enrich=False,
+                predict_change=False,
+                linear_path=False,
+                structure_aware=False,
+                normalise=False,
+                clamp_means=False,
+                skip_unrelated=False,
+            )
+        raise ModelError(f"Unknown preset `{name}`. {suggest(name, ['default', 'paper'])}")
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready dictionary that `from_json` reads back."""
+        return {**asdict(self), "aggregators": list(self.aggregators)}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> ModelOptions:
+        """Read back what `to_json` wrote."""
+        known = {f.name for f in fields(ModelOptions)}
+        for name in data:
+            if name not in known:
+                raise ModelError(f"Unknown model option `{name}`. {suggest(name, known)}")
+        return ModelOptions(**data)

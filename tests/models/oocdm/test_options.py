@@ -1,0 +1,61 @@
+"""Options of a network."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+
+from oocdm.errors import ModelError
+from oocdm.models.oocdm.options import ModelOptions
+from tests.models.strategies import options
+
+
+@given(options())
+def test_options_survive_json(chosen: ModelOptions) -> None:
+    assert ModelOptions.from_json(json.loads(json.dumps(chosen.to_json()))) == chosen
+
+
+def test_the_papers_network_has_no_improvement() -> None:
+    paper = ModelOptions.preset("paper")
+    assert paper.aggregators == ("attention",)
+    assert (paper.encoding_dim, paper.local_dim, paper.heads, paper.decoder_dim) == (16, 32, 2, 32)
+    assert paper.sigma_floor == 1e-5
+    switches = ("enrich", "predict_change", "linear_path", "structure_aware", "normalise")
+    assert not any(getattr(paper, name) for name in (*switches, "clamp_means", "skip_unrelated"))
+
+
+def test_the_default_preset_is_the_default() -> None:
+    assert ModelOptions.preset("default") == ModelOptions()
+
+
+def test_an_unknown_preset_gets_a_suggestion() -> None:
+    expected = r"^Unknown preset `papr`\. Did you mean `paper`\? Known: default, paper\.$"
+    with pytest.raises(ModelError, match=expected):
+        ModelOptions.preset("papr")
+
+
+def test_an_unknown_option_gets_a_suggestion() -> None:
+    with pytest.raises(ModelError, match=r"^Unknown model option `head`\. Did you mean `heads`\?"):
+        ModelOptions.from_json({"head": 2})
+
+
+def test_an_unknown_aggregator_gets_a_suggestion() -> None:
+    expected = (
+        r"^Unknown aggregator `atention`\. Did you mean `attention`\? Known: attention, sum\.$"
+    )
+    with pytest.raises(ModelError, match=expected):
+        ModelOptions(aggregators=("atention",))
+
+
+def test_aggregators_cannot_be_empty() -> None:
+    expected = r"^aggregators: expected at least one of \('attention', 'sum'\), got none\.$"
+    with pytest.raises(ModelError, match=expected):
+        ModelOptions(aggregators=())
+
+
+def test_heads_divide_the_local_encoding() -> None:
+    expected = r"^local_dim must be a multiple of heads, got 32 and 3\.$"
+    with pytest.raises(ModelError, match=expected):
+        ModelOptions(heads=3)
