@@ -17,7 +17,7 @@ from oocdm.graph.edge_spaces import (
 from oocdm.graph.edges import Edge, EdgeIndex
 from oocdm.graph.evidence import DECISIONS, Evidence
 from oocdm.graph.priors import PriorKnowledge, Priors
-from oocdm.graph.structure import Layout, Structure
+from oocdm.graph.structure import Layout, Neighbours, Structure
 from oocdm.graph.variable_graph import GraphComparison, Variable, VariableGraph
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Graph",
     "GraphComparison",
     "Layout",
+    "Neighbours",
     "PriorKnowledge",
     "Priors",
     "Structure",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,6 +57,18 @@ class Layout:
             np.concatenate([self.edges.into(target), self.num_edges + num * i + np.arange(num)])
             for i, target in enumerate(self.edges.targets)
         )
+
+    def of_class(self, c: str) -> np.ndarray:
+        """The places of the parts of a class's targets: (target, part).
+
+        Own fields come first, then fields of others class by class, then paths.
+        """
+        chosen = [
+            columns
+            for target, columns in zip(self.edges.targets, self.by_target, strict=True)
+            if target.startswith(f"{c}.")
+        ]
+        return np.array(chosen, dtype=int).reshape(len(chosen), -1)
 
     def structure(self, edges: np.ndarray | bool, paths: np.ndarray | bool = True) -> Structure:
         """The structure with these edges and these paths; by default with all paths."""
@@ -172,3 +184,31 @@ class Structure:
             if len(flags)
         ]
         return f"Structure({', '.join(counts)})"
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """A structure, and those in which one part of every target of a class is turned.
+
+    `parts[class]` are the numbers of the turned parts, as `Layout.of_class` orders them: a
+    neighbour for each.
+
+    >>> from oocdm.graph import ClassEdges
+    >>> from oocdm.schema import ObjectClass, Real, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> structure = Layout(ClassEdges(Schema(Ball))).structure(edges=np.array([True, False]))
+    >>> Neighbours(structure, {"Ball": np.array([0, 1])}).of("Ball").tolist()
+    [[True, False], [False, False], [True, True]]
+    """
+
+    structure: Structure
+    parts: Mapping[str, np.ndarray]
+
+    def of(self, c: str) -> np.ndarray:
+        """The structure, then the neighbours of a class: (1 + neighbour, part)."""
+        columns = self.structure.layout.of_class(c)
+        rows = np.repeat(self.structure.flags[None], 1 + len(self.parts[c]), axis=0)
+        for row, part in zip(rows[1:], self.parts[c], strict=True):
+            row[columns[:, part]] ^= True
+        return rows

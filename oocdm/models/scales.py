@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 from oocdm.data.snapshot import Transitions
 from oocdm.schema import Boolean, Field, Schema
@@ -26,7 +27,11 @@ def as_numbers(field: Field, values: Tensor, dtype: torch.dtype) -> Tensor:
 
 @dataclass(frozen=True)
 class Scale:
-    """Mean and standard deviation of a field's value and of its change, one a component."""
+    """Mean and standard deviation of a field's value and of its change, one a component.
+
+    >>> Scale.unit(2).value_sd
+    tensor([1., 1.])
+    """
 
     value_mean: Tensor
     value_sd: Tensor
@@ -42,52 +47,79 @@ class Scale:
 
 @dataclass(frozen=True)
 class Scales:
-    """Scales of all fields, and of the extremes over other objects (see `Featuriser`).
-
-    `extremes[class]` is (2, column): mean and standard deviation; empty before it is measured.
-    """
+    """Scales of all fields, as they were measured; a model keeps them in its `ClassScales`."""
 
     fields: Mapping[tuple[str, str], Scale]
-    extremes: Mapping[str, Tensor]
-
-    @property
-    def is_unit(self) -> bool:
-        """Whether they change nothing, and so tell nothing of the data."""
-        return all(
-            not scale.value_mean.any() and bool((scale.value_sd == 1).all())
-            for scale in self.fields.values()
-        )
 
     @staticmethod
     def unit(schema: Schema) -> Scales:
         """Scales that change nothing."""
-        fields = {
-            (c, f): Scale.unit(field.size)
-            for c in schema.classes
-            for f, field in schema.fields(c).items()
-        }
-        return Scales(fields, {})
+        return Scales(
+            {
+                (c, f): Scale.unit(field.size)
+                for c in schema.classes
+                for f, field in schema.fields(c).items()
+            }
+        )
+
+    @staticmethod
+    def measure(data: Transitions) -> Scales:
+        """Scales of every field, from the known values of counted objects.
+
+        A component that never varies gets the spread 1 as a value and 0 as a change.
+        """
+        scales: dict[tuple[str, str], Scale] = {}
+        for c in data.schema.classes:
+            for f, field in data.schema.fields(c).items():
+                before = as_numbers(field, data.before.values[c][f], torch.float64)
+                is_known = data.before.present[c] & data.before.observed[c][f]
+                value_mean, value_sd = moments(before[is_known], field.size)
+                change_mean, change_sd = torch.zeros(field.size), torch.zeros(field.size)
+                if field.is_target:
+                    after = as_numbers(field, data.after.values[c][f], torch.float64)
+                    both = data.known(c, f) & data.before.observed[c][f]
+                    change_mean, change_sd = moments((after - before)[both], field.size)
+                value_sd = torch.where(value_sd > 0, value_sd, torch.ones(()))
+                scales[c, f] = Scale(value_mean, value_sd, change_mean, change_sd)
+        return Scales(scales)
 
 
-def measure_fields(data: Transitions) -> dict[tuple[str, str], Scale]:
-    """Scales of every field, from the known values of counted objects.
+class ClassScales(nn.Module):
+    """The scales of one class's fields, saved with the weights: (field, component) each.
 
-    A component that never varies gets the spread 1 as a value and 0 as a change.
+    There is no other copy: what features are made with and what predictions are made of read
+    them here.
     """
-    scales: dict[tuple[str, str], Scale] = {}
-    for c in data.schema.classes:
-        for f, field in data.schema.fields(c).items():
-            before = as_numbers(field, data.before.values[c][f], torch.float64)
-            is_known = data.before.present[c] & data.before.observed[c][f]
-            value_mean, value_sd = moments(before[is_known], field.size)
-            change_mean, change_sd = torch.zeros(field.size), torch.zeros(field.size)
-            if field.is_target:
-                after = as_numbers(field, data.after.values[c][f], torch.float64)
-                both = data.known(c, f) & data.before.observed[c][f]
-                change_mean, change_sd = moments((after - before)[both], field.size)
-            value_sd = torch.where(value_sd > 0, value_sd, torch.ones(()))
-            scales[c, f] = Scale(value_mean, value_sd, change_mean, change_sd)
-    return scales
+
+    value_mean: Tensor
+    value_sd: Tensor
+    change_mean: Tensor
+    change_sd: Tensor
+
+    def __init__(self, schema: Schema, c: str, scales: Scales) -> None:
+        super().__init__()
+        rows = [scales.fields[c, f] for f in schema.fields(c)]
+        self.sizes = [field.size for field in schema.fields(c).values()]
+        self._at = {f: i for i, f in enumerate(schema.fields(c))}
+        width = max(self.sizes)
+        for column in fields(Scale):
+            fill = 1.0 if column.name.endswith("sd") else 0.0
+            padded = [
+                functional.pad(getattr(row, column.name), (0, width - size), value=fill)
+                for row, size in zip(rows, self.sizes, strict=True)
+            ]
+            self.register_buffer(column.name, torch.stack(padded))
+
+    def of(self, f: str) -> Scale:
+        """The scale of one field."""
+        i = self._at[f]
+        size = self.sizes[i]
+        return Scale(*(getattr(self, column.name)[i, :size] for column in fields(Scale)))
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether they change nothing, and so tell nothing of the data."""
+        return not self.value_mean.any() and bool((self.value_sd == 1).all())
 
 
 def moments(rows: Tensor, size: int) -> tuple[Tensor, Tensor]:

@@ -13,10 +13,10 @@ from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import ModelError
-from oocdm.graph import VariableEdges
-from oocdm.models.features import Featuriser, Inputs
-from oocdm.models.oocdm.options import HeadOptions
-from oocdm.models.parameters import xavier
+from oocdm.graph import Layout, VariableEdges
+from oocdm.models.features import Inputs
+from oocdm.models.head import HeadOptions
+from oocdm.models.initial import xavier
 from oocdm.models.prediction import Predictions
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel, Structures
@@ -45,29 +45,24 @@ class AbstractVariableModel(AbstractWorldModel):
     Implementations `encode` the variables once, and `predict` all outputs from that under masks.
     """
 
-    edges: VariableEdges
     counts: Mapping[str, int]
     own: Tensor  # (output,): which input is the same variable a step before
 
     def __init__(self, setting: Setting) -> None:
         schema = setting.schema
         edges = VariableEdges(schema, dict(setting.counts))
-        featuriser = Featuriser(schema, setting.scales, enrich=False)
-        super().__init__(edges, featuriser, setting.head)
-        self.counts = edges.counts
+        super().__init__(Layout(edges), setting.scales, setting.head)
+        self.variables, self.counts = edges.full, edges.counts
         self.num_inputs, self.num_outputs = edges.full.matrix.shape
         self.input_width = max(self.featuriser.width.values())
-        self.output_width = max(self.numbers_of(c) for c in schema.classes)
-        self.register_buffer("paths", torch.zeros(0))
+        self.output_width = max(
+            self.heads[c].num_outputs for c in schema.classes if schema.targets(c)
+        )
         self.register_buffer("own", self._own_inputs(), persistent=False)
 
-    def numbers_of(self, c: str) -> int:
-        """Numbers that a target of a class needs; 0 if the class has none."""
-        return self.num_decoded(c) if self.schema.targets(c) else 0
-
     def _own_inputs(self) -> Tensor:
-        names = {name: i for i, name in enumerate(self.edges.full.inputs)}
-        return torch.tensor([names[name] for name in self.edges.full.outputs])
+        names = {name: i for i, name in enumerate(self.variables.inputs)}
+        return torch.tensor([names[name] for name in self.variables.outputs])
 
     # ---------------------------------------------------------------- what networks say
 
@@ -93,12 +88,9 @@ class AbstractVariableModel(AbstractWorldModel):
                 )
         return super().inputs(before)
 
-    def decode(self, inputs: Inputs, structures: Structures) -> Predictions:
-        return self.decode_each(inputs, [structures])[0]
-
-    def decode_each(self, inputs: Inputs, structures: list[Structures]) -> list[Predictions]:
+    def forward(self, inputs: Inputs, *structures: Structures) -> tuple[Predictions, ...]:
         encoded = self.encode(self._variables(inputs))
-        return [self._predictions(inputs, encoded, each) for each in structures]
+        return tuple(self._predictions(inputs, encoded, each) for each in structures)
 
     def _variables(self, inputs: Inputs) -> Tensor:
         """All variables in the order of the graph: (input, batch, number)."""
@@ -111,7 +103,7 @@ class AbstractVariableModel(AbstractWorldModel):
         return torch.cat(parts, 1).transpose(0, 1)
 
     def _predictions(self, inputs: Inputs, encoded: Encoded, structures: Structures) -> Predictions:
-        self._check_shares(inputs, structures)
+        self.check_shares(inputs, structures)
         masks = structures.unflatten(1, (self.num_inputs, self.num_outputs))
         if len(masks) > 1:
             masks = masks.repeat_interleave(inputs.batch_size // len(masks), 0)
@@ -125,11 +117,11 @@ class AbstractVariableModel(AbstractWorldModel):
             if not targets:
                 continue
             shape, empty = (objects, targets), inputs.values[c].shape[1] - objects
-            classes[c] = self.head(
-                c,
+            classes[c] = self.heads[c](
                 functional.pad(out[:, here].unflatten(1, shape), (0, 0, 0, 0, 0, empty)),
                 None,
-                inputs,
+                inputs.values[c],
+                inputs.known[c],
                 functional.pad(has_self[:, here].unflatten(1, shape), (0, 0, 0, empty)),
             )
         return Predictions(self.schema, classes)

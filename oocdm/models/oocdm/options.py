@@ -1,4 +1,4 @@
-"""The options of an OOCDM network, the same for the fast and the reference implementation."""
+"""The options of an OOCDM network, the same for all its evaluators."""
 
 from __future__ import annotations
 
@@ -6,21 +6,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from oocdm.errors import ModelError, read_count, suggest
+from oocdm.models.head import HeadOptions
 
 AGGREGATORS = ("attention", "sum")
-
-
-@dataclass(frozen=True)
-class HeadOptions:
-    """How numbers from a decoder become distributions.
-
-    >>> HeadOptions().predict_change
-    True
-    """
-
-    predict_change: bool = True  # where V -> V' is an edge, predict the change of V
-    clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
-    sigma_floor: float = 1e-5
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
-from oocdm.models.encoding import FieldEncoder
-from oocdm.models.network import AbstractClassModel
-from oocdm.models.view import MOST_CODES, View, all_values, combine, num_codes
+from oocdm.models.features import Featuriser
+from oocdm.models.oocdm.encoder import Encoder
+from oocdm.models.oocdm.view import MOST_CODES, View, all_values, combine, num_codes
 
 
 class Projection:
@@ -20,34 +22,34 @@ class Projection:
 
     def __init__(
         self,
-        model: AbstractClassModel,
+        featuriser: Featuriser,
+        encoders: Mapping[str, Encoder],
         c: str,
         fields: tuple[str, ...],
         weight: Tensor,
         bias: Tensor,
     ) -> None:
         """`weight` has a row for each channel of all encodings of the class."""
-        self.c, self._schema_fields = c, model.schema.fields(c)
-        self._num_codes = {f: num_codes(self._schema_fields[f]) or 1 for f in fields}
-        self.width = len(bias)
+        self.c, self.bias = c, bias
+        self._featuriser, self._encoder = featuriser, encoders[c]
+        self._fields = featuriser.schema.fields(c)
+        self._num_codes = {f: num_codes(self._fields[f]) or 1 for f in fields}
         self.tables: list[tuple[tuple[str, ...], Tensor]] = []
-        self.encoded: list[tuple[FieldEncoder, Tensor]] = []
+        self.encoded: list[tuple[str, Tensor]] = []
         together: list[str] = []
         for f in fields:
-            if num_codes(self._schema_fields[f]) is None:
-                rows = weight[self._channels(model, f)]
-                self.encoded.append((FieldEncoder(model, c, f), rows.contiguous()))
-            elif self._count([*together, f]) <= MOST_CODES:
+            if num_codes(self._fields[f]) is None:
+                self.encoded.append((f, weight[self._channels(f)].contiguous()))
+            elif math.prod(self._num_codes[g] for g in (*together, f)) <= MOST_CODES:
                 together.append(f)
             else:
-                self._add_table(model, together, weight)
+                self._add_table(together, weight)
                 together = [f]
         if together:
-            self._add_table(model, together, weight)
+            self._add_table(together, weight)
         if self.tables:
             names, table = self.tables[0]
             self.tables[0] = (names, table + bias)
-        self.bias = bias
 
     def __call__(self, view: View) -> Tensor:
         """The map of all objects: (batch * object, out)."""
@@ -56,33 +58,29 @@ class Projection:
             index = combine((view.code(self.c, f), self._num_codes[f]) for f in fields)
             rows = table.index_select(0, index)
             total = rows if total is None else total.add_(rows)
-        for encoder, weight in self.encoded:
-            x = view.encoded(encoder)
+        for f, weight in self.encoded:
+            x = view.encoded(self.c, f)
             total = torch.addmm(self.bias, x, weight) if total is None else total.addmm_(x, weight)
         if total is None:
             batch, objects = view.now.present[self.c].shape
             return self.bias.repeat(batch * objects, 1)
         return total
 
-    def _count(self, fields: list[str]) -> int:
-        return int(np.prod([self._num_codes[f] for f in fields]))
-
-    def _channels(self, model: AbstractClassModel, f: str) -> slice:
+    def _channels(self, f: str) -> slice:
         """The channels of a field among the encodings of its class."""
-        start = list(self._schema_fields).index(f) * model.encoded_dim[self.c]
-        width, o = model.options.encoding_dim, model.options
-        if o.enrich:
+        encoder, i = self._encoder, self._encoder.fields.index(f)
+        start, width = i * encoder.channels, encoder.channels - encoder.raw_width
+        if encoder.raw_width:
             # What says that a value is unknown is no channel here.
-            inputs = model.featuriser.field_width(self.c, f) - o.flag_unknown
-            width += min(model.featuriser.raw_width[self.c], inputs)
+            width += min(encoder.raw_width, encoder.widths[i] - self._featuriser.flag_unknown)
         return slice(start, start + width)
 
-    def _add_table(self, model: AbstractClassModel, fields: list[str], weight: Tensor) -> None:
+    def _add_table(self, fields: list[str], weight: Tensor) -> None:
         tables = []
         for f in fields:
-            values = all_values(self._schema_fields[f]).unsqueeze(1).to(model.device)
-            rows = FieldEncoder(model, self.c, f)(values, model.dtype)
-            tables.append(rows @ weight[self._channels(model, f)])
+            values = all_values(self._fields[f]).unsqueeze(1).to(weight.device)
+            x = self._featuriser.encode(self.c, f, values, weight.dtype).flatten(0, 1)
+            tables.append(self._encoder.one(f, x) @ weight[self._channels(f)])
         table = tables[0]
         for other in tables[1:]:
             table = (table.unsqueeze(1) + other).flatten(0, 1)

@@ -9,34 +9,32 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.models.network import AbstractClassModel
-from oocdm.models.slim import SlimTarget
-from oocdm.models.view import View, all_values, combine, num_codes
+from oocdm.models.oocdm.single import Outputs, SingleTarget
+from oocdm.models.oocdm.view import View, all_values, combine, num_codes
 
 MOST_ROWS = 1 << 16  # larger tables cost more than they save
-
-Outputs = tuple[Tensor, Tensor | None]
 
 
 @final
 class TabledTarget:
-    """A slim target that looks its answer up where it can.
+    """A single target that looks its answer up where it can.
 
     That is where all parents are fields of few values and every class that is heard has one
     object: then a prediction is one row of a table, made when it is first needed.
     """
 
-    def __init__(self, model: AbstractClassModel, target: SlimTarget) -> None:
-        self.field = target.field
-        self._model, self._target = model, target
-        fields = model.schema.fields
-        own = [(target.c, f, fields(target.c)[f]) for f in target.own]
-        heard = [(k, f, fields(k)[f]) for k, names in target.others.items() for f in names]
-        self._parents = own + heard
-        counts = [num_codes(field) for _, _, field in self._parents]
-        self._counts = [count or MOST_ROWS + 1 for count in counts]
-        size = math.prod(self._counts)
-        self._is_small = size <= MOST_ROWS and target.c not in target.others
+    def __init__(self, target: SingleTarget) -> None:
+        self.field, self._target = target.field, target
+        schema = target.schema
+        own = [(target.c, f) for f in target.own]
+        heard = [(k, f) for k, names in target.others.items() for f in names]
+        self._parents = [(c, f, schema.field(c, f)) for c, f in own + heard]
+        self._counts = [num_codes(field) or MOST_ROWS + 1 for _, _, field in self._parents]
+        self._is_small = (
+            math.prod(self._counts) <= MOST_ROWS
+            and target.c not in target.others
+            and not target.sees_all
+        )
         self._table: Outputs | None = None
 
     def __call__(self, view: View) -> Outputs:
@@ -44,7 +42,7 @@ class TabledTarget:
         if not (self._is_small and self._hears_one_each(view)):
             return self._target(view)
         if self._table is None:
-            self._table = self._make(view.dtype)
+            self._table = self._make(view)
         batch, objects = view.now.present[self._target.c].shape
         first, second = self._table
         if not self._parents:
@@ -64,14 +62,14 @@ class TabledTarget:
             for k in self._target.others
         )
 
-    def _make(self, dtype: torch.dtype) -> Outputs:
+    def _make(self, view: View) -> Outputs:
         """The outputs for all combinations of the parents' values, one world each."""
-        device = self._model.device
+        device = view.now.device
         each = [all_values(field).to(device) for _, _, field in self._parents]
         size = math.prod(len(values) for values in each)
-        schema, target = self._model.schema, self._target
+        schema, target = view.schema, self._target
         # What is not a parent is never looked at, but has to be there.
-        values = {
+        values: dict[str, dict[str, Tensor]] = {
             c: {
                 f: torch.zeros(size, 1, *field.shape, device=device)
                 for f, field in schema.fields(c).items()
@@ -87,5 +85,5 @@ class TabledTarget:
         present = {c: torch.ones(size, 1, dtype=torch.bool, device=device) for c in values}
         observed = {c: dict.fromkeys(fields, present[c]) for c, fields in values.items()}
         states = Snapshot(schema, values, present, observed)
-        first, second = target(View(self._model, dtype, states))
+        first, second = target(View(view.featuriser, view.encoders, states))
         return first, None if second is None else second.contiguous()

@@ -1,0 +1,203 @@
+"""From the outputs of networks to distributions: units, bounds and floors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from oocdm.models.prediction import ClassPrediction
+from oocdm.models.scales import ClassScales, Scales
+from oocdm.schema import Field, Schema
+
+
+@dataclass(frozen=True)
+class HeadOptions:
+    """How numbers from a network become distributions.
+
+    >>> HeadOptions().predict_change
+    True
+    """
+
+    predict_change: bool = True  # where V -> V' is an edge, predict the change of V
+    clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
+    sigma_floor: float = 1e-5
+
+
+@dataclass(frozen=True)
+class Units:
+    """What predicted normals are measured in: (..., component) each."""
+
+    unit: Tensor  # of means and sigmas
+    centre: Tensor  # of means
+    linear: Tensor  # of what a linear map adds to means
+
+
+class Head(nn.Module):
+    """The distributions of all targets of one class.
+
+    `smallest_sigma` is what `calibrate_sigma` finds on held-out data, beside the floor that the
+    options set.
+    """
+
+    low: Tensor
+    high: Tensor
+    smallest_sigma: Tensor
+
+    def __init__(self, schema: Schema, c: str, scales: Scales, options: HeadOptions) -> None:
+        super().__init__()
+        self.options = options
+        self.scales = ClassScales(schema, c, scales)
+        self.targets: dict[str, Field] = {v: schema.field(c, v) for v in schema.targets(c)}
+        self.width = max((field.size for field in self.targets.values()), default=1)
+        self._rows = [list(schema.fields(c)).index(v) for v in self.targets]
+        for name, sign in (("low", -1.0), ("high", 1.0)):
+            bounds = [_bound_of(field, name, sign) for field in self.targets.values()]
+            tensor = torch.tensor(bounds, dtype=torch.float32).view(-1, 1)
+            self.register_buffer(name, tensor, persistent=False)
+        self.register_buffer("smallest_sigma", torch.zeros(len(self._rows), self.width))
+
+    @property
+    def num_outputs(self) -> int:
+        """How many numbers a network must give for a target."""
+        choices = [f.size * (f.num_values or 0) for f in self.targets.values() if _is_choice(f)]
+        return max([2 * self.width, *choices])
+
+    def spread(self, name: str) -> Tensor:
+        """One kind of scale of all targets, such as `change_sd`: (target, component)."""
+        scales: Tensor = getattr(self.scales, name)
+        return scales[self._rows, : self.width]
+
+    def forward(
+        self, out: Tensor, linear: Tensor | None, values: Tensor, known: Tensor, has_self: Tensor
+    ) -> ClassPrediction:
+        """Distributions from outputs of a network and of a linear map beside it.
+
+        `out` and `linear` are (batch, object, target, output), `values` and `known` what the
+        targets are now, `has_self` (batch or 1, object or 1, target): is V -> V' an edge?
+        """
+        value_mean, value_sd = self.spread("value_mean"), self.spread("value_sd")
+        if self.options.predict_change:
+            # There is no change of what is not known: then the value itself is predicted.
+            # An edge that is still being learned may be there in part; lerp is exact at both ends.
+            share = (has_self * known).unsqueeze(-1)
+            unit = torch.lerp(value_sd, self.spread("change_sd"), share)
+            centre = torch.lerp(value_mean, values + self.spread("change_mean"), share)
+        else:
+            unit, centre = value_sd, value_mean
+        units = Units(unit, centre, _linear_unit(unit, value_sd))
+        bounds = (self.low, self.high)
+        mean, sigma = self._normal(out, linear, self.width, units, bounds, self.smallest_sigma)
+        logits = {}
+        for i, (v, field) in enumerate(self.targets.items()):
+            if _is_choice(field):
+                n = field.size * (field.num_values or 0)
+                chosen = out[:, :, i, :n]
+                if linear is not None:
+                    chosen = chosen + linear[:, :, i, :n]
+                logits[v] = chosen.unflatten(-1, (field.size, -1))
+        return ClassPrediction(mean, sigma, logits)
+
+    def of_target(self, v: str, has_self: bool) -> Callable[..., tuple[Tensor, Tensor | None]]:
+        """The head of one target all of whose values are known, for rows of outputs.
+
+        Called with outputs and perhaps linear ones, (row, output) each, and what the target is
+        now, (row, component), it gives mean and sigma, or logits and nothing.
+        """
+        i, field = list(self.targets).index(v), self.targets[v]
+        if _is_choice(field):
+            n = field.size * (field.num_values or 0)
+            return lambda out, linear, now: (
+                out[:, :n] if linear is None else out[:, :n] + linear[:, :n],
+                None,
+            )
+        scale, size = self.scales.of(v), field.size
+        adds_own = self.options.predict_change and has_self
+        unit = scale.change_sd if adds_own else scale.value_sd
+        centre = scale.change_mean if adds_own else scale.value_mean
+        units = Units(unit, centre, _linear_unit(unit, scale.value_sd))
+        is_bounded = bool(self.low[i].isfinite() | self.high[i].isfinite())
+        bounds = (self.low[i], self.high[i]) if is_bounded else None
+        floor = self.smallest_sigma[i, :size]
+
+        def finish(out: Tensor, linear: Tensor | None, now: Tensor) -> tuple[Tensor, Tensor]:
+            moved = Units(unit, now + centre, units.linear) if adds_own else units
+            return self._normal(out, linear, size, moved, bounds, floor, skip=self.width - size)
+
+        return finish
+
+    def _normal(
+        self,
+        out: Tensor,
+        linear: Tensor | None,
+        width: int,
+        units: Units,
+        bounds: tuple[Tensor, Tensor] | None,
+        floor: Tensor,
+        skip: int = 0,
+    ) -> tuple[Tensor, Tensor]:
+        """Mean and sigma; between the outputs for them some may be skipped."""
+        start = width + skip
+        mean, raw_sigma = out[..., :width], out[..., start : start + width]
+        mean = torch.addcmul(units.centre, units.unit, mean)
+        if linear is not None:
+            mean = torch.addcmul(mean, units.linear, linear[..., :width])
+        if bounds is not None:
+            mean = self._bound(mean, *bounds)
+        sigma = units.unit * functional.softplus(raw_sigma) + self.options.sigma_floor
+        return mean, (sigma.square() + floor.square()).sqrt()
+
+    def _bound(self, mean: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        if self.options.clamp_means:
+            cut: Tensor = _Cut.apply(mean, low, high)
+            return cut
+        has_low, has_high = low.isfinite(), high.isfinite()
+        # Infinite bounds are replaced before use: their branch is not taken, its gradient is.
+        a, b = torch.where(has_low, low, 0.0), torch.where(has_high, high, 0.0)
+        middle, half = (a + b) / 2, (b - a) / 2
+        both = middle + half * torch.tanh(mean)
+        one = torch.where(has_low, a + functional.softplus(mean), b - functional.softplus(-mean))
+        bounded = torch.where(has_low & has_high, both, one)
+        return torch.where(has_low | has_high, bounded, mean)
+
+
+def _linear_unit(unit: Tensor, value_sd: Tensor) -> Tensor:
+    """The unit of linear maps, whose inputs are in units of the value.
+
+    A weight of order 1 must be able to move the mean by much more than the spread of the change,
+    yet not drown a change that is tiny.
+    """
+    return (unit * value_sd).sqrt()
+
+
+def _is_choice(field: Field) -> bool:
+    return field.likelihood == "categorical"
+
+
+def _bound_of(field: Field, name: str, sign: float) -> float:
+    if field.kind == "boolean":
+        return sign
+    bound: float | None = getattr(field, name)
+    return sign * torch.inf if bound is None else bound
+
+
+class _Cut(torch.autograd.Function):
+    """Means cut off at bounds; beyond them gradients still pass that lead back.
+
+    Without those a field whose means have all left its bounds would never be learned again.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        ctx.save_for_backward(mean, low, high)
+        return torch.maximum(torch.minimum(mean, high), low)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        mean, low, high = ctx.saved_tensors
+        leads_out = ((mean > high) & (gradient < 0)) | ((mean < low) & (gradient > 0))
+        return gradient.masked_fill(leads_out, 0.0), None, None

@@ -1,0 +1,33 @@
+"""The linear map beside the network."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class LinearMap(nn.Module):
+    """A linear map beside the network, for the means: what is a sum goes on as one elsewhere.
+
+    With `num_parts` there is one map, and for each part of the structure what its presence adds.
+    """
+
+    def __init__(self, num_targets: int, width: int, outputs: int, num_parts: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(num_targets, 1 + num_parts, width, outputs))
+
+    def literal(self, i: int, features: Tensor, parts: Tensor) -> Tensor:
+        """Outputs of target i (batch, object, output); `parts` are (batch, part)."""
+        weight = self.weight[i, 0]
+        if self.weight.shape[1] > 1:
+            added = parts @ self.weight[i, 1:].flatten(1)
+            weight = weight + added.unflatten(1, weight.shape)
+        return features @ weight
+
+    def first(self, parts: Tensor) -> tuple[Tensor, Tensor]:
+        """Its block of the first layer and the bias; `parts` are (target, structure, part)."""
+        maps = self.weight[:, :1]
+        if self.weight.shape[1] > 1:
+            added = torch.bmm(parts, self.weight[:, 1:].flatten(2))
+            maps = maps + added.unflatten(2, maps.shape[2:])
+        return maps, maps.new_zeros(len(maps), 1, maps.shape[3])

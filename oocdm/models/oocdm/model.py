@@ -1,0 +1,256 @@
+"""OOCDM's network, and the choice among its evaluators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.graph import ClassEdges, ClassGraph, Graph, Layout, Neighbours, Structure
+from oocdm.models.features import Inputs
+from oocdm.models.hiding import HidingPlan
+from oocdm.models.named import ModulesByName
+from oocdm.models.oocdm.batched import Batched
+from oocdm.models.oocdm.encoder import Encoder
+from oocdm.models.oocdm.masks import Masks
+from oocdm.models.oocdm.neighbours import Around
+from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.oocdm.parts.part import Seen
+from oocdm.models.oocdm.predictor import ClassPredictor, paths_of
+from oocdm.models.oocdm.reference import encode_literally, predict_literally
+from oocdm.models.oocdm.single import SingleTarget
+from oocdm.models.oocdm.tables import TabledTarget
+from oocdm.models.oocdm.view import View
+from oocdm.models.prediction import (
+    CategoricalField,
+    ClassPrediction,
+    FieldDistribution,
+    FieldPredictions,
+    NormalField,
+    Predictions,
+    log_floored_softmax,
+)
+from oocdm.models.scales import Scales
+from oocdm.models.world_model import (
+    AbstractPredictor,
+    AbstractWorldModel,
+    NeighboursPredictor,
+    Structures,
+)
+from oocdm.schema import Schema
+
+
+class OocdmModel(AbstractWorldModel):
+    """Objects of a class share their networks, so any numbers of objects will do.
+
+    A `literal` one computes everything as the paper writes it, with the same weights: slow, and
+    the measure of correctness.
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> model = OocdmModel(Schema(Ball), ModelOptions())
+    >>> model.layout.paths
+    ('network', 'messages', 'extremes')
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        options: ModelOptions,
+        scales: Scales | None = None,
+        literal: bool = False,
+    ) -> None:
+        used = scales if scales is not None and options.normalise else Scales.unit(schema)
+        layout = Layout(ClassEdges(schema), paths_of(options))
+        super().__init__(layout, used, options.head, options.enrich, options.flag_unknown)
+        self.options, self.is_literal = options, literal
+        self.encoders = ModulesByName(
+            {c: Encoder(c, self.featuriser, options) for c in schema.classes}
+        )
+        widths = {c: self.encoders[c].width for c in schema.classes}
+        self.predictors = ModulesByName(
+            {
+                c: ClassPredictor(
+                    *(c, options, self.featuriser, widths),
+                    num_parts=layout.of_class(c).shape[1],
+                    outputs=self.heads[c].num_outputs,
+                )
+                for c in schema.classes
+                if schema.targets(c)
+            }
+        )
+
+    def measure(self, data: Transitions) -> None:
+        """Take units of the inputs of single parts from data."""
+        if self.options.normalise:
+            for c in self.predictors:
+                for part, _ in self.predictors[c].features():
+                    part.measure(data)
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """Parameters as the optimiser sees them: how they are matrices, and how far they step."""
+        predictors = [self.predictors[c] for c in self.predictors]
+        shared = [
+            weight
+            for predictor in predictors
+            for part, _ in predictor.features()
+            for weight in part.shared_input_weights()
+        ]
+        # The linear maps must travel far, and are the best-behaved part.
+        maps = [p.linear_map.weight for p in predictors if p.linear_map is not None]
+        special = {id(p) for p in (*shared, *maps)}
+        others = [p for p in self.parameters() if id(p) not in special]
+        groups = [
+            {"params": others},
+            {"params": shared, "matrices": "shared_input"},
+            {"params": maps, "matrices": "maps", "boost": 3.0},
+        ]
+        return [group for group in groups if group["params"]]
+
+    # ---------------------------------------------------------------- evaluators
+
+    def inputs(self, before: Snapshot) -> Inputs:
+        inputs, extra = super().inputs(before), {}
+        for c in self.predictors:
+            for part, _ in self.predictors[c].features():
+                extra |= part.observe(before, self.dtype)
+        return Inputs(inputs.features, inputs.values, inputs.known, inputs.present, extra)
+
+    def see(self, inputs: Inputs) -> Seen:
+        """Inputs with the encodings of all objects."""
+        return Seen(inputs, {c: self.encoders[c](x) for c, x in inputs.features.items()})
+
+    def forward(self, inputs: Inputs, *structures: Structures) -> tuple[Predictions, ...]:
+        for each in structures:
+            self.check_shares(inputs, each)
+        if self.is_literal:
+            return tuple(self.predict_literally(inputs, each) for each in structures)
+        seen = self.see(inputs)
+        return tuple(self._predict(seen, self._compose(each)) for each in structures)
+
+    def _compose(self, structures: Structures) -> dict[str, Batched]:
+        masks = Masks(self.layout, structures)
+        return {c: Batched(self.predictors[c], masks) for c in self.predictors}
+
+    def _predict(self, seen: Seen, composed: Mapping[str, Batched | Around]) -> Predictions:
+        classes = {c: predictor(seen, self.heads[c]) for c, predictor in composed.items()}
+        return Predictions(self.schema, classes)
+
+    def predict_literally(
+        self, inputs: Inputs, structures: Structures, target: tuple[str, str] | None = None
+    ) -> Predictions:
+        """Predictions by the literal evaluator, of all targets or of one and its class."""
+        masks = Masks(self.layout, structures)
+        encodings = encode_literally({c: self.encoders[c] for c in self.schema.classes}, inputs)
+        classes = {}
+        for c in self.predictors if target is None else [target[0]]:
+            chosen = None if target is None else [target[1]]
+            classes[c] = predict_literally(
+                self.predictors[c], inputs, encodings, masks, self.heads[c], chosen
+            )
+        return Predictions(self.schema, classes)
+
+    def compile(self, graph: Graph | Structure) -> AbstractPredictor:
+        if isinstance(graph, Structure | ClassGraph):
+            if self.is_literal:
+                return super().compile(graph)
+            return SinglePredictor(self, self.structures(graph))
+        plan = HidingPlan.of(self.schema, graph)
+        return HidingPredictor(plan, self.compile(plan.graph))
+
+    @torch.no_grad()
+    def compile_neighbours(self, neighbours: Neighbours) -> NeighboursPredictor:
+        if self.is_literal:
+            return super().compile_neighbours(neighbours)
+        composed = {
+            c: Around(self.predictors[c], Masks(self.layout, self.rows(neighbours.of(c))), parts)
+            for c, parts in neighbours.parts.items()
+        }
+
+        @torch.no_grad()
+        def predict(inputs: Inputs) -> Predictions:
+            return self._predict(self.see(inputs), composed)
+
+        return predict
+
+
+@final
+class SinglePredictor(AbstractPredictor):
+    """All targets under one structure; where all is known, each from its parents alone."""
+
+    @torch.no_grad()
+    def __init__(self, model: OocdmModel, structure: Structures) -> None:
+        self._model, self._composed = model, model._compose(structure)
+        masks = Masks(model.layout, structure)
+        encoders = {c: model.encoders[c] for c in model.schema.classes}
+        self._encoders = encoders
+        self._targets: dict[tuple[str, str], TabledTarget] = {}
+        for c in model.predictors:
+            predictor, head = model.predictors[c], model.heads[c]
+            layer = predictor.first_layer(masks)
+            for v in head.targets:
+                reading = (model.featuriser, encoders, model.inputs)
+                target = SingleTarget(predictor, v, masks, layer, head, *reading)
+                self._targets[c, v] = TabledTarget(target)
+
+    @torch.no_grad()
+    def __call__(self, before: Snapshot) -> Predictions:
+        if not before.is_all_known:
+            return self._model._predict(self._model.see(self._model.inputs(before)), self._composed)
+        view, classes = self._view(before), {}
+        for c in self._model.predictors:
+            width = self._model.heads[c].width
+            means, sigmas, logits = [], [], {}
+            leading = before.present[c].shape
+            for v, field in self._model.heads[c].targets.items():
+                first, second = self._targets[c, v](view)
+                if second is None:
+                    logits[v] = first.view(*leading, field.size, -1)
+                    first = first.new_zeros(len(first), width)
+                    second = torch.ones_like(first)
+                first, second = (t.unflatten(0, leading) for t in (first, second))
+                means.append(functional.pad(first, (0, width - first.shape[2])))
+                sigmas.append(functional.pad(second, (0, width - second.shape[2]), value=1.0))
+            classes[c] = ClassPrediction(torch.stack(means, 2), torch.stack(sigmas, 2), logits)
+        return Predictions(self._model.schema, classes)
+
+    def each(self, before: Snapshot) -> FieldPredictions:
+        if not before.is_all_known:
+            return self(before)
+        return _EachTarget(self._targets, self._view(before))
+
+    def _view(self, before: Snapshot) -> View:
+        self._model.check_schema(before.schema)
+        return View(self._model.featuriser, self._encoders, before)
+
+
+@final
+class _EachTarget:
+    """Distributions of the targets of one state, each computed when it is asked for."""
+
+    def __init__(self, targets: Mapping[tuple[str, str], TabledTarget], view: View) -> None:
+        self._targets, self._view = targets, view
+
+    def __getitem__(self, key: tuple[str, str]) -> FieldDistribution:
+        target = self._targets[key]
+        field, first, second = target.field, *target(self._view)
+        shape = (*self._view.now.present[key[0]].shape, *field.shape)
+        if second is None:
+            return CategoricalField(field, log_floored_softmax(first.view(*shape, -1)))
+        return NormalField(field, first.view(shape), second.view(shape))
+
+
+@final
+class HidingPredictor(AbstractPredictor):
+    """Under a graph of single variables: what a target may not see is hidden from it."""
+
+    def __init__(self, plan: HidingPlan, predict: AbstractPredictor) -> None:
+        self._plan, self._predict = plan, predict
+
+    def __call__(self, before: Snapshot) -> Predictions:
+        return self._plan.predict(before, self._predict)

@@ -1,0 +1,79 @@
+"""The network that reads the features of all parts: two hidden layers of leaky ReLU."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from oocdm.models.initial import xavier
+from oocdm.models.oocdm.encoder import LEAK
+from oocdm.models.oocdm.masks import Masks
+
+NAME = "network"  # of the path: a target may do with the linear map beside it alone
+
+
+class Network(nn.Module):
+    """The networks of all targets of a class; with `num_parts`, they know their structure."""
+
+    def __init__(
+        self, num_targets: int, width: int, hidden: int, outputs: int, num_parts: int
+    ) -> None:
+        super().__init__()
+        s, h = num_targets, hidden
+        self.weight1 = xavier(s, width, h, fan_in=width, fan_out=h)
+        self.bias1 = nn.Parameter(torch.zeros(s, h))
+        self.weight2 = xavier(s, h, h, fan_in=h, fan_out=h)
+        self.bias2 = nn.Parameter(torch.zeros(s, h))
+        self.weight3 = xavier(s, h, outputs, fan_in=h, fan_out=outputs)
+        self.bias3 = nn.Parameter(torch.zeros(s, outputs))
+        self.structure_weight = nn.Parameter(torch.zeros(s, num_parts, h)) if num_parts else None
+
+    def literal(self, i: int, features: Tensor, parts: Tensor, is_on: Tensor) -> Tensor:
+        """Outputs of target i (batch, object, output); `parts` are (batch, part)."""
+        hidden = features @ self.weight1[i] + self.bias1[i]
+        if self.structure_weight is not None:
+            hidden = hidden + (parts @ self.structure_weight[i]).unsqueeze(1)
+        hidden = functional.leaky_relu(hidden, LEAK)
+        hidden = functional.leaky_relu(hidden @ self.weight2[i] + self.bias2[i], LEAK)
+        return (hidden @ self.weight3[i]) * is_on + self.bias3[i]
+
+    def first(self, parts: Tensor) -> tuple[Tensor, Tensor]:
+        """Its block of the first layer and the bias; `parts` are (target, structure, part)."""
+        bias = self.bias1.unsqueeze(1)
+        if self.structure_weight is not None:
+            bias = bias + torch.bmm(parts, self.structure_weight)
+        return self.weight1.unsqueeze(1), bias
+
+    def finish(self, hidden: Tensor, masks: Masks, c: str, leading: tuple[int, int]) -> Tensor:
+        """From the first layer, (target, row, hidden), to (batch, object, target, output)."""
+        live = np.flatnonzero(masks.has_path(c, NAME).any(0))
+        num_targets = len(self.bias3)
+        index = None if len(live) == num_targets else torch.as_tensor(live, device=hidden.device)
+        layers = (self.bias2.unsqueeze(1), self.weight2, self.weight3)
+        if index is not None:
+            hidden = hidden.index_select(0, index)
+            layers = tuple(layer.index_select(0, index) for layer in layers)
+        bias2, weight2, weight3 = layers
+        out = self._last(hidden, bias2, weight2, weight3)
+        if index is not None:
+            out = out.new_zeros(num_targets, *out.shape[1:]).index_copy(0, index, out)
+        out = out.unflatten(1, leading).permute(1, 2, 0, 3)
+        if len(masks) > 1 and NAME in masks.layout.paths:
+            out = out * masks.spread(masks.path(c, NAME), leading[0])[:, None, :, None]
+        return out + self.bias3
+
+    def finish_one(self, i: int, hidden: Tensor) -> Tensor:
+        """From the first layer of target i, (row, hidden), to (row, output)."""
+        one = slice(i, i + 1)
+        bias2, weight2 = self.bias2[one].unsqueeze(1), self.weight2[one]
+        out = self._last(hidden.unsqueeze(0), bias2, weight2, self.weight3[one])
+        return out.squeeze(0).add_(self.bias3[i])
+
+    @staticmethod
+    def _last(hidden: Tensor, bias2: Tensor, weight2: Tensor, weight3: Tensor) -> Tensor:
+        in_place = not torch.is_grad_enabled()
+        hidden = functional.leaky_relu(hidden, LEAK, in_place)
+        hidden = torch.baddbmm(bias2, hidden, weight2)
+        return torch.bmm(functional.leaky_relu(hidden, LEAK, in_place), weight3)

@@ -1,0 +1,216 @@
+"""What a predictor is made of: parts, each with its parameters, its literal and its fast form.
+
+A part makes features of a target from the object's own fields or from other objects; the network
+and the linear map beside it read the features of all parts. A new part is one file with a subclass
+of `AbstractGathered` (or `AbstractLinear`) and one line in `parts/__init__.py`. It must be zero,
+or the same whatever they are, in all fields that a structure does not let its target read.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.models.features import Featuriser, Inputs
+from oocdm.models.oocdm.encoder import Encoder
+from oocdm.models.oocdm.first_layer import FirstLayer
+from oocdm.models.oocdm.masks import Masks
+from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.oocdm.projection import Projection
+from oocdm.models.oocdm.turns import Turns
+from oocdm.models.oocdm.view import View
+from oocdm.schema import Schema
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a part stands: in the predictors of one class of a model."""
+
+    class_name: str
+    options: ModelOptions
+    featuriser: Featuriser
+    widths: Mapping[str, int]  # of an encoded object of each class
+    earlier: Mapping[str, AbstractPart]  # the parts that stand before it, by name
+
+    @property
+    def schema(self) -> Schema:
+        """The classes and fields of the model."""
+        return self.featuriser.schema
+
+    @property
+    def num_targets(self) -> int:
+        """How many targets the class has."""
+        return len(self.schema.targets(self.class_name))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What parts read of a batch: `encoded[class]` is (batch, object, field * channel)."""
+
+    inputs: Inputs
+    encoded: Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class SeenByTarget:
+    """What one target reads of a batch, literally: what is not for it to see is 0.
+
+    `own` and `others[class]` are encodings (batch, object, field * channel), `local[field]` and
+    `edges[class][field]` tell which of them it may see, (batch, 1, 1) each, and `allowed[class]`
+    which objects count for which, (batch, object, source).
+    """
+
+    inputs: Inputs
+    own: Tensor
+    others: Mapping[str, Tensor]
+    local: Mapping[str, Tensor]
+    edges: Mapping[str, Mapping[str, Tensor]]
+    allowed: Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A single target under one structure: the parents that it has, and how states are read."""
+
+    class_name: str
+    i: int  # its place among the targets of the class
+    own: tuple[str, ...]
+    others: Mapping[str, tuple[str, ...]]
+    masks: Masks
+    featuriser: Featuriser
+    encoders: Mapping[str, Encoder]
+    read: Callable[[Snapshot], Inputs]
+
+    def project(self, k: str, weight: Tensor, bias: Tensor) -> Projection:
+        """A linear map of the fields of other objects that it may see."""
+        return Projection(self.featuriser, self.encoders, k, self.others[k], weight, bias)
+
+    def see(self, view: View) -> Seen:
+        """All of a state, for parts that have no form of their own for single targets."""
+
+        def encode() -> Seen:
+            inputs = self.read(view.now)
+            return Seen(inputs, {k: e(inputs.features[k]) for k, e in self.encoders.items()})
+
+        return view.once(("seen",), encode)
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A part for a single target: a map of own encodings, and what to add to the first layer.
+
+    `add` is given the first layer (row, out), to be changed in place, what the map gave (row, n)
+    and the state.
+    """
+
+    own_weight: Tensor  # (input, n)
+    own_bias: Tensor  # (n,)
+    add: Callable[[Tensor, Tensor, View], None]
+    sees_all: bool = False  # whether it looks at more of a state than the target's parents
+
+
+# From a batch to features (batch, object, target, feature); None if there is nothing to see.
+Gather = Callable[[Seen], Tensor | None]
+
+# The same under a structure and its neighbours: (target, structure, batch, object, feature).
+GatherAround = Callable[[Seen], Tensor]
+
+
+class AbstractPart(nn.Module):
+    """One part of the predictors of all targets of a class."""
+
+    name: ClassVar[str]
+    is_path: ClassVar[bool] = True  # whether a target may do without it
+    width: int  # features that it makes for a target
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.place, self.c = place, place.class_name
+
+    @classmethod
+    @abstractmethod
+    def is_used(cls, options: ModelOptions) -> bool:
+        """Whether networks with such options have the part."""
+
+    def measure(self, data: Transitions) -> None:  # noqa: B027, most parts have no units
+        """Take units of the part's own inputs from data."""
+
+    def observe(self, before: Snapshot, dtype: torch.dtype) -> dict[tuple[str, ...], Tensor]:
+        """What the part reads of a snapshot beside encodings, for `Inputs.extra`."""
+        return {}
+
+    def shared_input_weights(self) -> list[nn.Parameter]:
+        """Weights (input, target, out) whose input is the same for all targets."""
+        return []
+
+    @abstractmethod
+    def literal(self, i: int, seen: SeenByTarget) -> Tensor:
+        """Features of target i, (batch, object, feature): the measure of correctness."""
+
+    @abstractmethod
+    def alone(self, target: Target, layer: FirstLayer) -> Alone | None:
+        """The form for a single target; `layer` is its first layer for the features of this part.
+
+        None if it has nothing to see.
+        """
+
+
+class AbstractLinear(AbstractPart):
+    """A part whose features are linear in what it reads, so that weights can be made beforehand."""
+
+    @abstractmethod
+    def rows(self, seen: Seen) -> Tensor:
+        """What it reads: (batch, object, input)."""
+
+    @abstractmethod
+    def weigh(self, layer: FirstLayer, masks: Masks) -> tuple[Tensor, Tensor | None]:
+        """What the first layer makes of it: (structure, input, target * out), and a bias.
+
+        `layer` is the one for the features of this part; the bias is (target, structure or 1,
+        out).
+        """
+
+
+class AbstractGathered(AbstractPart):
+    """A part that gathers from other objects."""
+
+    @abstractmethod
+    def compose(self, masks: Masks) -> Gather | None:
+        """The fast form under some structures: what depends on them and on weights is made here."""
+
+    def around(self, turns: Turns) -> GatherAround:
+        """The fast form under a structure and its neighbours, by default one after the other."""
+        gather, num = self.compose(turns.masks), len(turns.masks)
+
+        def gather_all(seen: Seen) -> Tensor:
+            x = seen.encoded[self.c]
+            repeated = Seen(
+                seen.inputs.repeat(num),
+                {k: codes.repeat(num, 1, 1) for k, codes in seen.encoded.items()},
+            )
+            found = None if gather is None else gather(repeated)
+            if found is None:
+                found = x.new_zeros(num * len(x), x.shape[1], self.place.num_targets, self.width)
+            return found.unflatten(0, (num, -1)).permute(3, 0, 1, 2, 4)
+
+        return gather_all
+
+    def alone(self, target: Target, layer: FirstLayer) -> Alone | None:
+        """By default the fast form under one structure, computed for all targets of the class."""
+        gather, weight = self.compose(target.masks), layer.weight()[0, 0]
+        if gather is None:
+            return None
+
+        def add(first: Tensor, own: Tensor, view: View) -> None:
+            found = view.once((self.name, self.c), lambda: gather(target.see(view)))
+            if found is not None:
+                first.addmm_(found[:, :, target.i].flatten(0, 1), weight)
+
+        nothing = weight.new_zeros(self.place.widths[self.c], 0)
+        return Alone(nothing, nothing[0], add, sees_all=True)

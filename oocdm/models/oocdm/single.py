@@ -1,0 +1,93 @@
+"""The evaluator for planning: single targets under one graph, from nothing but their parents.
+
+Under a sparse graph most of a network has nothing to do. Here each target is a small network of
+its own: its weights hold only what its parents need, linear layers in a row are one, and fields of
+few values are encoded beforehand. It serves states of which everything is known, such as those
+that are simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from oocdm.data.snapshot import Snapshot
+from oocdm.models.features import Featuriser, Inputs
+from oocdm.models.head import Head
+from oocdm.models.oocdm.encoder import Encoder
+from oocdm.models.oocdm.first_layer import FirstLayer
+from oocdm.models.oocdm.masks import Masks
+from oocdm.models.oocdm.network import NAME
+from oocdm.models.oocdm.parts.part import Target
+from oocdm.models.oocdm.predictor import ClassPredictor
+from oocdm.models.oocdm.projection import Projection
+from oocdm.models.oocdm.view import View
+
+# Mean and sigma (batch * object, component), or logits (batch * object, all values) and nothing.
+Outputs = tuple[Tensor, Tensor | None]
+
+
+class SingleTarget:
+    """The predictor of one target under one structure."""
+
+    def __init__(
+        self,
+        predictor: ClassPredictor,
+        v: str,
+        masks: Masks,
+        layer: FirstLayer,
+        head: Head,
+        featuriser: Featuriser,
+        encoders: Mapping[str, Encoder],
+        read: Callable[[Snapshot], Inputs],
+    ) -> None:
+        """`layer` is that of all targets of the class."""
+        self.predictor, self.c, self.v = predictor, predictor.c, v
+        self.schema, self.field = masks.schema, head.targets[v]
+        i = self.i = list(head.targets).index(v)
+        self.own = _chosen(self.schema.fields(self.c), masks.local(self.c)[0, :, i])
+        self.others = {
+            k: fields
+            for k in self.schema.classes
+            if (fields := _chosen(self.schema.fields(k), masks.others(k, self.c)[0, :, i]))
+        }
+        self.has_network = bool(masks.has_path(self.c, NAME)[0, i])
+        blocks, biases = layer.blocks, layer.biases
+        if not self.has_network:
+            blocks, biases = blocks[1:], biases[1:]
+        own_layer = FirstLayer(tuple(b[i : i + 1] for b in blocks), tuple(b[i : i + 1] for b in biases))
+        self.widths = own_layer.widths
+        target = Target(self.c, i, self.own, self.others, masks, featuriser, encoders, read)
+        self.parts = []
+        weights, biases_of_own = [], []
+        for part, start in predictor.features():
+            if part.width and masks.has_path(self.c, part.name)[0, i]:
+                alone = part.alone(target, own_layer.of_features(start, part.width))
+                if alone is not None:
+                    self.parts.append(alone)
+                    weights.append(alone.own_weight)
+                    biases_of_own.append(alone.own_bias)
+        self.sees_all = any(part.sees_all for part in self.parts)
+        self.own_widths = [weight.shape[1] for weight in weights]
+        self.project = Projection(
+            featuriser, encoders, self.c, self.own, torch.cat(weights, 1), torch.cat(biases_of_own)
+        )
+        self.head = head.of_target(v, v in self.own)
+
+    def __call__(self, view: View) -> Outputs:
+        """Its distribution for every object."""
+        first, *own = self.project(view).split_with_sizes(self.own_widths, 1)
+        for part, rows in zip(self.parts[1:], own, strict=True):
+            part.add(first, rows, view)
+        pieces = list(first.split_with_sizes(self.widths, 1))
+        if self.has_network:
+            out = self.predictor.network.finish_one(self.i, pieces.pop(0))
+        else:
+            out = self.predictor.network.bias3[self.i].expand(len(first), -1)
+        return self.head(out, pieces[0] if pieces else None, view.numbers(self.c, self.v))
+
+
+def _chosen(fields: Mapping[str, object], flags: Tensor) -> tuple[str, ...]:
+    return tuple(f for f, flag in zip(fields, flags.tolist(), strict=True) if flag > 0)

@@ -1,0 +1,137 @@
+"""What the predictors of single targets read of a state, each piece made when first asked for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from oocdm.data.snapshot import Snapshot
+from oocdm.models.features import Featuriser, are_equal, is_discrete
+from oocdm.models.oocdm.encoder import Encoder
+from oocdm.models.scales import as_numbers
+from oocdm.schema import Field
+
+MOST_CODES = 4096  # what has more values than this is encoded when it comes
+
+Made = TypeVar("Made")
+
+
+class View:
+    """One snapshot as single targets see it; all its values are known."""
+
+    def __init__(
+        self, featuriser: Featuriser, encoders: Mapping[str, Encoder], now: Snapshot
+    ) -> None:
+        self.featuriser, self.encoders, self.now = featuriser, encoders, now
+        self.schema = featuriser.schema
+        self._made: dict[tuple[object, ...], object] = {}
+
+    def once(self, key: tuple[object, ...], make: Callable[[], Made]) -> Made:
+        """What was made under a key, or is made now."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]  # type: ignore[return-value]
+
+    @cached_property
+    def dtype(self) -> torch.dtype:
+        """The floating-point type of the weights."""
+        return next(iter(self.encoders.values())).weight.dtype
+
+    def code(self, c: str, f: str) -> Tensor:
+        """A number for each value of a field that has few: (batch * object,)."""
+        field, values = self.schema.field(c, f), self.now.values[c][f]
+        return self.once(("code", c, f), lambda: _code(field, values))
+
+    def encoded(self, c: str, f: str) -> Tensor:
+        """Encodings of a field: (batch * object, channel)."""
+
+        def encode() -> Tensor:
+            x = self.featuriser.encode(c, f, self.now.values[c][f], self.dtype)
+            return self.encoders[c].one(f, x.flatten(0, 1))
+
+        return self.once(("encoded", c, f), encode)
+
+    def numbers(self, c: str, f: str) -> Tensor:
+        """The values of a field: (batch * object, component)."""
+
+        def make() -> Tensor:
+            field, values = self.schema.field(c, f), self.now.values[c][f]
+            return as_numbers(field, values, self.dtype).reshape(-1, field.size)
+
+        return self.once(("numbers", c, f), make)
+
+    def equal(self, k: str, c: str, f: str) -> Tensor:
+        """Where objects have the same value as others, 0 or 1: (batch, object, other object)."""
+
+        def make() -> Tensor:
+            if ("equal", c, k, f) in self._made:
+                return self.equal(c, k, f).transpose(1, 2)
+            return self._are_equal(k, c, f).to(self.dtype)
+
+        return self.once(("equal", k, c, f), make)
+
+    def _are_equal(self, k: str, c: str, f: str) -> Tensor:
+        ours, theirs = self.schema.field(c, f), self.schema.field(k, f)
+        if num_codes(ours) is None or (ours.low, ours.high) != (theirs.low, theirs.high):
+            return are_equal(self.now.values[c][f], self.now.values[k][f])
+        # One number a value is less to compare than its components.
+        batch, objects = self.now.present[c].shape
+        others = self.now.present[k].shape[1]
+        return self.code(c, f).view(batch, objects, 1) == self.code(k, f).view(batch, 1, others)
+
+    def absent(self, c: str) -> Tensor | None:
+        """Which rows are no objects, (batch, object); None if all are."""
+        present = self.now.present[c]
+        return self.once(("absent", c), lambda: None if bool(present.all()) else ~present)
+
+
+def num_codes(field: Field) -> int | None:
+    """How many values a field has; None if they are not few enough to go through them all.
+
+    >>> from oocdm.schema import Integer, Real
+    >>> num_codes(Integer(0, 7, shape=(2,))), num_codes(Real())
+    (64, None)
+    """
+    if not is_discrete(field):
+        return None
+    count = (field.num_values or 1) ** field.size
+    return count if count <= MOST_CODES else None
+
+
+def all_values(field: Field) -> Tensor:
+    """All values of a field that has few, in the order of their codes: (value, *shape).
+
+    >>> from oocdm.schema import Integer
+    >>> all_values(Integer(2, 4)).tolist()
+    [2, 3, 4]
+    """
+    low, n = int(field.low or 0), field.num_values or 1
+    rows = list(itertools.product(range(low, low + n), repeat=field.size))
+    return torch.tensor(rows).reshape(-1, *field.shape)
+
+
+def _code(field: Field, values: Tensor) -> Tensor:
+    low, n = int(field.low or 0), field.num_values or 1
+    # Rows that are no objects hold 0, which need not be a value.
+    parts = (values - low if low else values).clamp(0, n - 1).flatten(0, 1).long()
+    if field.shape == ():
+        return parts
+    parts = parts.flatten(1)
+    return combine((part, n) for part in parts.unbind(1))
+
+
+def combine(codes: Iterable[tuple[Tensor, int]]) -> Tensor:
+    """One number for all combinations of codes, each given with how many values it has.
+
+    >>> combine([(torch.tensor([0, 1]), 2), (torch.tensor([3, 4]), 5)])
+    tensor([3, 9])
+    """
+    (index, _), *others = codes
+    for code, count in others:
+        index = torch.add(code, index, alpha=count)
+    return index
