@@ -148,7 +148,7 @@ def test_what_a_field_is(
 
 def test_names_of_values() -> None:
     assert Categorical(["a", "b"]).names == ("a", "b")
-    assert Categorical(3).names is None
+    assert Categorical(3).names == Real().names == ()
 
 
 def test_out_of_domain() -> None:

@@ -116,7 +116,7 @@ def test_every_field_type_has_role_and_likelihood(kind: Any) -> None:
     assert kind().role == "state"
 
 
-# ---------------------------------------------------------------- DESIGN's example, as written
+# ---------------------------------------------------------------- everything once, from a schema to a task
 
 
 def test_the_whole_surface_in_one_go(tmp_path: Path) -> None:

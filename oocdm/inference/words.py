@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oocdm.schema import Boolean, Categorical, Field
+from oocdm.schema import Boolean, Field
 
 DIGITS, MOST_DIGITS = 4, 17  # of numbers; with the most of them no two are written alike
 
@@ -15,7 +15,7 @@ def in_words(field: Field, value: object, digits: int = DIGITS) -> str:
     """
     if isinstance(value, list):
         return f"({', '.join(in_words(field, each, digits) for each in value)})"
-    if isinstance(field, Categorical) and field.names is not None and isinstance(value, int):
+    if field.names and isinstance(value, int):
         return field.names[value]
     if isinstance(field, Boolean):
         return str(bool(value))

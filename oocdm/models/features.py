@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.models.scales import Scales, as_numbers, measure_fields, moments
-from oocdm.schema import MAX_CATEGORICAL_VALUES, Categorical, Field, Schema
+from oocdm.schema import Field, Schema
 
 PerClass = Mapping[str, Tensor]
 
@@ -107,14 +107,12 @@ class ExtremeColumn:
 
 def is_discrete(field: Field) -> bool:
     """Whether values are whole numbers from a list, short if they have an order: one-hot codes."""
-    if not is_numeric(field):
-        return True
-    return field.num_values is not None and field.num_values <= MAX_CATEGORICAL_VALUES
+    return field.is_coded
 
 
 def is_numeric(field: Field) -> bool:
     """Whether values can be ordered and subtracted."""
-    return not isinstance(field, Categorical)
+    return field.is_numeric
 
 
 def comparable(schema: Schema, source: str, target: str) -> list[str]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from oocdm.models.features import Targets
-from oocdm.schema import Boolean, Field, Integer, Schema
+from oocdm.schema import Boolean, Field, FieldKey, Integer, Schema
 
 LOG_2PI = 1.8378770664093453
 PROBABILITY_FLOOR = 1e-5
@@ -143,9 +143,9 @@ FieldDistribution = NormalField | CategoricalField
 
 
 class FieldPredictions(Protocol):
-    """Distributions of target fields, indexed as `predictions["Block", "s1"]`."""
+    """Distributions of target fields, indexed as `predictions["Block.s1"]`."""
 
-    def __getitem__(self, key: tuple[str, str]) -> FieldDistribution:
+    def __getitem__(self, key: FieldKey) -> FieldDistribution:
         """The distribution of one target for every object."""
         ...
 
@@ -170,14 +170,14 @@ class ClassPrediction:
 
 
 class Predictions:
-    """Distributions of every target field, indexed as `predictions["Block", "s1"]`."""
+    """Distributions of every target field, indexed as `predictions["Block.s1"]`."""
 
     def __init__(self, schema: Schema, classes: Mapping[str, ClassPrediction]) -> None:
         self.schema = schema
         self.classes = classes
 
-    def __getitem__(self, key: tuple[str, str]) -> FieldDistribution:
-        c, f = key
+    def __getitem__(self, key: FieldKey) -> FieldDistribution:
+        c, f = self.schema.split(key)
         field = self.schema.field(c, f)
         prediction = self.classes[c]
         if field.likelihood == "categorical":

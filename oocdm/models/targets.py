@@ -24,6 +24,7 @@ from oocdm.models.tabled import TabledTarget
 from oocdm.models.view import FieldName, Lasting, View
 from oocdm.models.wiring import Wiring
 from oocdm.models.world_model import Structures
+from oocdm.schema import FieldKey
 
 
 def can_be_slim(options: ModelOptions) -> bool:
@@ -79,15 +80,16 @@ class SlimTargets:
 
 @final
 class SlimPredictions:
-    """Distributions of the targets of one state, indexed as `predictions["Block", "s1"]`."""
+    """Distributions of the targets of one state, indexed as `predictions["Block.s1"]`."""
 
     def __init__(self, targets: Mapping[FieldName, TabledTarget], view: View) -> None:
         self._targets, self._view = targets, view
 
-    def __getitem__(self, key: FieldName) -> FieldDistribution:
-        target = self._targets[key]
+    def __getitem__(self, key: FieldKey) -> FieldDistribution:
+        c, f = self._view.now.schema.split(key)
+        target = self._targets[c, f]
         field, first, second = target.field, *target(self._view)
-        shape = (*self._view.now.present[key[0]].shape, *field.shape)
+        shape = (*self._view.now.present[c].shape, *field.shape)
         if second is None:
             logits = first.view(*shape, field.num_values or 0)
             return CategoricalField(field, log_floored_softmax(logits))

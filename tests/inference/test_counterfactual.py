@@ -227,7 +227,7 @@ def test_spreads_are_those_of_training_or_of_the_data(preset: str) -> None:
     result = SimpleNamespace(model=random_model(WHOLE, preset), graph=ClassGraph.full(WHOLE.schema))
     found = counterfactual(result, WHOLE, 0, 0, {}, horizon=1)
     expected = WHOLE.values["Ant"]["place"].std((0, 1))
-    np.testing.assert_allclose(found.spreads["Ant", "place"], expected, rtol=0.2)
+    np.testing.assert_allclose(found.spreads["Ant.place"], expected, rtol=0.2)
     assert ("Ant", "level") not in found.spreads and ("Ant", "mass") in found.spreads
 
 
