@@ -394,7 +394,7 @@ class Schema:
     def split(self, name: FieldKey) -> tuple[str, str]:
         """Class and field of a name such as "Block.s1", checked; a pair of them stays one."""
         match name.split(".") if isinstance(name, str) else name:
-            case [str(class_name), str(field_name)]:
+            case [str() as class_name, str() as field_name]:
                 self.field(class_name, field_name)
                 return class_name, field_name
         known = [f"{c}.{f}" for c in self.classes for f in self.fields(c)]
