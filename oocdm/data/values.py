@@ -15,6 +15,7 @@ def read_value(where: str, field: Field, value: Any, error: type[OocdmError]) ->
 
     What the field does not allow raises `error` with a message that starts with `where`.
 
+    >>> from oocdm.schema import Categorical
     >>> read_value("do `Mouse[0].move`", Categorical(["north", "south"]), "south", OocdmError)
     array(1)
     """
@@ -29,6 +30,7 @@ def read_value(where: str, field: Field, value: Any, error: type[OocdmError]) ->
 def read_numbers(where: str, field: Field, values: Any, error: type[OocdmError]) -> np.ndarray:
     """Values, one or many, as numbers of any shape; names of categories as their numbers.
 
+    >>> from oocdm.schema import Categorical
     >>> field = Categorical(["north", "south"])
     >>> read_numbers("Action `Mouse.move`", field, ["south", "north"], OocdmError)
     array([1., 0.])

@@ -200,7 +200,7 @@ def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Any]]) -> S
     They are tensors, arrays or lists of values that their fields allow. What is said for absent
     objects becomes 0.
 
-    >>> from oocdm.schema import ObjectClass, Real
+    >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
     ...     x = Real()
     ...     push = Real(action=True)

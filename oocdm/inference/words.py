@@ -10,6 +10,7 @@ DIGITS, MOST_DIGITS = 4, 17  # of numbers; with the most of them no two are writ
 def in_words(field: Field, value: object, digits: int = DIGITS) -> str:
     """A value as a person writes it: the name of a category, True or False, a short number.
 
+    >>> from oocdm.schema import Categorical
     >>> in_words(Categorical(["north", "south"]), 1), in_words(Boolean(), 1)
     ('south', 'True')
     """
