@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from oocdm.errors import SchemaError, suggest
 # An integer field with at most this many values is treated as a choice among them
 # (categorical likelihood, one-hot input) unless the user says otherwise.
 MAX_CATEGORICAL_VALUES = 64
+
+Numbers = TypeVar("Numbers")  # a NumPy array or a torch tensor, of which nothing is imported here
+FieldKey = str | tuple[str, str]  # "Block.s1" or ("Block", "s1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,9 @@ class Field:
 
     >>> Real(action=True).role
     'action'
+    >>> field = Integer(3, 5)
+    >>> field.is_coded, field.num_codes, field.to_codes(np.array([3, 5]))
+    (True, 3, array([0, 2]))
     """
 
     kind: ClassVar[str]
@@ -85,11 +91,61 @@ class Field:
         return math.prod(self.shape)
 
     @property
-    def num_values(self) -> int | None:
-        """How many different values one number of the field can take; None if unlimited."""
-        if self.dtype is np.float32 or self.low is None or self.high is None:
-            return None
+    def is_real(self) -> bool:
+        """Whether values are real numbers; all others are whole."""
+        return self.dtype is np.float32
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values can be ordered and subtracted."""
+        return True
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether values are whole numbers from a list, a short one if they have an order."""
+        return 0 < self.num_codes <= MAX_CATEGORICAL_VALUES or not self.is_numeric
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the values, if they have any."""
+        return ()
+
+    @property
+    def num_codes(self) -> int:
+        """How many different values one number of the field can take; 0 if nothing limits them."""
+        if self.is_real or self.low is None or self.high is None:
+            return 0
         return int(self.high) - int(self.low) + 1
+
+    def to_codes(self, values: Numbers) -> Numbers:
+        """Whole numbers as codes from 0 to `num_codes` - 1, in an array or a tensor.
+
+        What the field does not allow gets the nearest code: unknown values and rows that are no
+        objects hold 0, which need not be one of its values.
+        """
+        numbers: Any = values  # arrays and tensors share these operations, but no type
+        first = self._first_value()
+        codes: Numbers = (numbers - first if first else numbers).clip(0, self.num_codes - 1)
+        return codes
+
+    def from_codes(self, codes: Numbers) -> Numbers:
+        """The values that codes stand for.
+
+        >>> Integer(3, 5).from_codes(np.array([0, 2]))
+        array([3, 5])
+        """
+        numbers: Any = codes
+        values: Numbers = numbers + self._first_value()
+        return values
+
+    def _first_value(self) -> int:
+        """The value whose code is 0."""
+        if not self.num_codes:
+            raise SchemaError(
+                f"Codes: expected a field with a list of values, got {self!r}. Only Categorical, "
+                "Boolean, and Integer with both low and high have codes."
+            )
+        return int(self.low or 0)
 
     def out_of_domain(self, values: np.ndarray) -> np.ndarray:
         """A mask of the entries that this field does not allow."""
@@ -155,7 +211,7 @@ class Integer(Field):
     With few possible values it is predicted as a choice among them; otherwise, or with
     `likelihood="normal"`, as a normal whose samples are rounded.
 
-    >>> Integer(0, 7, shape=(2,)).num_values
+    >>> Integer(0, 7, shape=(2,)).num_codes
     8
     """
 
@@ -168,20 +224,19 @@ class Integer(Field):
 
     def __post_init__(self) -> None:
         _check_numeric(self)
-        if self.likelihood == "categorical" and self.num_values is None:
+        if self.likelihood == "categorical" and not self.num_codes:
             raise SchemaError('Integer: likelihood="categorical" needs both low and high.')
         super().__post_init__()
 
     def _default_likelihood(self) -> str:
-        few = self.num_values is not None and self.num_values <= MAX_CATEGORICAL_VALUES
-        return "categorical" if few else "normal"
+        return "categorical" if self.is_coded else "normal"
 
 
 @dataclass(frozen=True)
 class Categorical(Field):
     """One of several unordered values, given by their number or their names.
 
-    >>> Categorical(["north", "south"]).num_values
+    >>> Categorical(["north", "south"]).num_codes
     2
     """
 
@@ -193,19 +248,22 @@ class Categorical(Field):
     def __post_init__(self) -> None:
         if not isinstance(self.values, int):
             object.__setattr__(self, "values", tuple(self.values))
-        if self.num_values < 2:
-            raise SchemaError(f"Categorical: expected at least 2 values, got {self.num_values}.")
-        if self.names and len(set(self.names)) < len(self.names):
+        if self.num_codes < 2:
+            raise SchemaError(f"Categorical: expected at least 2 values, got {self.num_codes}.")
+        if len(set(self.names)) < len(self.names):
             raise SchemaError(f"Categorical: value names must differ, got {list(self.names)}.")
         super().__post_init__()
 
     @property
-    def names(self) -> tuple[str, ...] | None:
-        """The names of the values, if they have any."""
-        return self.values if isinstance(self.values, tuple) else None
+    def is_numeric(self) -> bool:
+        return False
 
     @property
-    def num_values(self) -> int:
+    def names(self) -> tuple[str, ...]:
+        return self.values if isinstance(self.values, tuple) else ()
+
+    @property
+    def num_codes(self) -> int:
         return self.values if isinstance(self.values, int) else len(self.values)
 
     @property
@@ -214,14 +272,14 @@ class Categorical(Field):
 
     @property
     def high(self) -> int:
-        return self.num_values - 1
+        return self.num_codes - 1
 
 
 @dataclass(frozen=True)
 class Boolean(Field):
     """True or false; with `likelihood="normal"` predicted as a normal on {-1, +1}.
 
-    >>> Boolean().num_values
+    >>> Boolean().num_codes
     2
     """
 
@@ -292,6 +350,8 @@ class Schema:
     >>> schema = Schema(Block)
     >>> schema.field("Block", "s1").kind
     'real'
+    >>> schema.split("Block.s1")
+    ('Block', 's1')
     """
 
     def __init__(self, *classes: type[ObjectClass]) -> None:
@@ -307,6 +367,9 @@ class Schema:
         )
         if not any(cls.targets() for cls in classes):
             raise SchemaError("Schema: no class has a state field, so there is nothing to predict.")
+        # What makes schemas equal. They are compared and looked up often, and never change.
+        self._key = tuple((name, tuple(cls.fields.items())) for name, cls in self.classes.items())
+        self._hash = hash(self._key)
 
     def fields(self, class_name: str) -> Mapping[str, Field]:
         """The fields of a class; an unknown class is a `SchemaError` with a suggestion."""
@@ -322,6 +385,18 @@ class Schema:
                 f"Unknown field `{class_name}.{field_name}`. {suggest(field_name, fields)}"
             )
         return fields[field_name]
+
+    def split(self, name: FieldKey) -> tuple[str, str]:
+        """Class and field of a name such as "Block.s1", checked; a pair of them stays one."""
+        match name.split(".") if isinstance(name, str) else name:
+            case [str() as class_name, str() as field_name]:
+                self.field(class_name, field_name)
+                return class_name, field_name
+        known = [f"{c}.{f}" for c in self.classes for f in self.fields(c)]
+        raise SchemaError(
+            f"Field name: expected `Class.field`, such as `{known[0]}`, got {name!r}. "
+            f"{suggest(str(name), known)}"
+        )
 
     def targets(self, class_name: str) -> tuple[str, ...]:
         """The predicted fields of a class."""
@@ -347,6 +422,8 @@ class Schema:
 
     def difference(self, other: Schema) -> str | None:
         """In words, the first thing in which another schema differs; None if they are equal."""
+        if self == other:
+            return None
         if list(self.classes) != list(other.classes):
             return f"classes {list(self.classes)} against {list(other.classes)}"
         for name in self.classes:
@@ -366,10 +443,12 @@ class Schema:
         return Schema.from_json, (self.to_json(),)  # classes made in a function have no address
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self.difference(other) is None
+        if not isinstance(other, Schema):
+            return NotImplemented
+        return self is other or (self._hash == other._hash and self._key == other._key)
 
     def __hash__(self) -> int:
-        return hash(json.dumps(self.to_json()))
+        return self._hash
 
     def __repr__(self) -> str:
         rows = []

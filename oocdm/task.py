@@ -11,13 +11,13 @@ from typing import Any
 import torch
 
 from oocdm.errors import PlanError
-from oocdm.schema import Schema
+from oocdm.schema import FieldKey, Schema
 
 logger = logging.getLogger(__name__)
 
 LOOKS = 5  # states with absent objects that are tried: in a single one they may happen not to count
 
-# Both take batches that are indexed as batch["Mouse", "hunger"] and return one value a row.
+# Both take batches that are indexed as batch["Mouse.hunger"] and return one value a row.
 Reward = Callable[[Any, Any], Any]
 Termination = Callable[[Any], Any]
 
@@ -33,12 +33,13 @@ class Task:
 
     `reward(state_and_action, next_state)` gives one number a row, `terminated(next_state)`
     one boolean a row, and without it the task never ends; `reads` names the fields they look at,
-    as `Class.field`; a single one may be given as it is. Worlds with fewer objects than others
-    have rows of zeros that are no objects: `present` of a batch tells which are.
+    as `Class.field`; a single one may be given as it is. Batches are indexed by the same names.
+    Worlds with fewer objects than others have rows of zeros that are no objects: `present` of a
+    batch tells which are.
 
     >>> task = Task(
-    ...     reward=lambda before, after: (after["Ball", "x"] * after.present["Ball"]).sum(1),
-    ...     terminated=lambda after: ((after["Ball", "x"] > 9) & after.present["Ball"]).any(1),
+    ...     reward=lambda before, after: (after["Ball.x"] * after.present["Ball"]).sum(1),
+    ...     terminated=lambda after: ((after["Ball.x"] > 9) & after.present["Ball"]).any(1),
     ...     reads=["Ball.x"],
     ... )
     >>> task.reads
@@ -127,8 +128,7 @@ class Task:
     def check(self, schema: Schema) -> None:
         """Raise a `SchemaError` if `reads` names something the schema does not have."""
         for name in self.reads:
-            class_name, _, field_name = name.partition(".")
-            schema.field(class_name, field_name)
+            schema.split(name)
 
 
 # What may be asked of a batch beside its values.
@@ -142,8 +142,8 @@ class _Recorder:
         self._batch = batch
         self.names: set[str] = set()
 
-    def __getitem__(self, key: tuple[str, str]) -> Any:
-        self.names.add(".".join(key))
+    def __getitem__(self, key: FieldKey) -> Any:
+        self.names.add(".".join(self._batch.schema.split(key)))
         return self._batch[key]
 
     @property
@@ -153,7 +153,7 @@ class _Recorder:
     def __getattr__(self, name: str) -> Any:
         if name not in _OPEN:
             raise PlanError(
-                f"Task: expected reward and termination to look at batch[class, field], or at "
+                f'Task: expected reward and termination to look at batch["Class.field"], or at '
                 f"{', '.join(_OPEN)}, got `{name}`, of which nobody knows what it reads. Index "
                 f"what is needed, as in {example(self._batch.schema)}."
             )
@@ -185,14 +185,13 @@ def example(schema: Schema, reads: Sequence[str] = ()) -> str:
     ...     place = Real(shape=(2,))
     ...     v = Real()
     >>> example(Schema(Car))
-    "after['Car', 'v']"
+    'after["Car.v"]'
     """
-    names = [(c, f) for c in schema.classes for f in schema.fields(c)]
-    names.sort(key=lambda name: ".".join(name) not in reads)  # those that are read come first
-    states = [name for name in names if not schema.field(*name).action]
-    plain = [name for name in states if schema.field(*name).shape == ()]
-    c, f = next(iter(plain or states), ("Ball", "x"))
-    return f"after[{c!r}, {f!r}]"
+    fields = {f"{c}.{f}": field for c in schema.classes for f, field in schema.fields(c).items()}
+    names = sorted(fields, key=lambda name: name not in reads)  # those that are read come first
+    states = [name for name in names if not fields[name].action]
+    plain = [name for name in states if fields[name].shape == ()]
+    return f'after["{(plain or states)[0]}"]'
 
 
 def _row(batch: Any, world: int) -> Any:
@@ -220,7 +219,7 @@ def _warn(schema: Schema, c: str, who: list[str], reads: Sequence[str]) -> None:
     """Say which functions count rows of a class that are no objects, and how they would not."""
     own = [f for f in schema.fields(c) if f"{c}.{f}" in reads] or list(schema.fields(c))
     batch = "before" if schema.field(c, own[0]).action else "after"
-    value, mask = f'{batch}["{c}", "{own[0]}"]', f'{batch}.present["{c}"]'
+    value, mask = f'{batch}["{c}.{own[0]}"]', f'{batch}.present["{c}"]'
     logger.warning(
         "Task: %s count%s rows that are no objects: worlds with fewer objects of class `%s` are "
         "filled up with zeros. Let only objects count, as in (%s * %s).sum(1) or "

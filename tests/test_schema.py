@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import re
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -87,7 +90,7 @@ def test_json_round_trip(schema: Schema) -> None:
 def test_field_json_round_trip(field: Field) -> None:
     back = field_from_json(json.loads(json.dumps(field.to_json())))
     assert back == field and type(back) is type(field)
-    for name in ("role", "shape", "size", "low", "high", "num_values", "dtype", "likelihood"):
+    for name in ("role", "shape", "size", "low", "high", "num_codes", "dtype", "likelihood"):
         assert getattr(back, name) == getattr(field, name)
 
 
@@ -121,13 +124,13 @@ def test_roles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "size", "num_values", "likelihood", "dtype"),
+    ("field", "size", "num_codes", "likelihood", "dtype"),
     [
-        (Real(), 1, None, "normal", np.float32),
-        (Real(0, 1, (3,)), 3, None, "normal", np.float32),
-        (Real(shape=3), 3, None, "normal", np.float32),  # type: ignore[arg-type]
-        (Integer(), 1, None, "normal", np.int64),
-        (Integer(0), 1, None, "normal", np.int64),
+        (Real(), 1, 0, "normal", np.float32),
+        (Real(0, 1, (3,)), 3, 0, "normal", np.float32),
+        (Real(shape=3), 3, 0, "normal", np.float32),  # type: ignore[arg-type]
+        (Integer(), 1, 0, "normal", np.int64),
+        (Integer(0), 1, 0, "normal", np.int64),
         (Integer(0, 7, (2,)), 2, 8, "categorical", np.int64),
         (Integer(-3, 3), 1, 7, "categorical", np.int64),
         (Integer(1, MAX_CATEGORICAL_VALUES), 1, 64, "categorical", np.int64),
@@ -140,15 +143,67 @@ def test_roles() -> None:
     ],
 )
 def test_what_a_field_is(
-    field: Field, size: int, num_values: int | None, likelihood: str, dtype: Any
+    field: Field, size: int, num_codes: int, likelihood: str, dtype: Any
 ) -> None:
-    assert (field.size, field.num_values, field.likelihood) == (size, num_values, likelihood)
+    assert (field.size, field.num_codes, field.likelihood) == (size, num_codes, likelihood)
     assert field.dtype is dtype
+    assert field.is_real == isinstance(field, Real)
+    assert field.is_numeric != isinstance(field, Categorical)
+
+
+@pytest.mark.parametrize(
+    ("field", "is_coded"),
+    [
+        (Real(0, 1), False),
+        (Integer(low=0), False),
+        (Integer(1, MAX_CATEGORICAL_VALUES), True),
+        (Integer(0, MAX_CATEGORICAL_VALUES), False),
+        (Integer(0, 99, likelihood="categorical"), False),
+        (Integer(0, 7, likelihood="normal"), True),
+        (Categorical(MAX_CATEGORICAL_VALUES + 1), True),  # without an order there is no other way
+        (Boolean(likelihood="normal"), True),
+    ],
+)
+def test_what_is_coded(field: Field, is_coded: bool) -> None:
+    assert field.is_coded is is_coded
+
+
+@settings(max_examples=50)
+@given(fields().filter(lambda field: field.num_codes > 0), st.data())
+def test_codes_round_trip(field: Field, data: st.DataObject) -> None:
+    drawn = data.draw(st.lists(st.integers(0, field.num_codes - 1)))
+    codes: Any
+    for codes in (np.array(drawn, np.int64), torch.tensor(drawn, dtype=torch.int64)):
+        values = field.from_codes(codes)
+        assert type(values) is type(codes) and values.dtype == codes.dtype
+        assert not field.out_of_domain(np.asarray(values)).any()
+        assert field.to_codes(values).tolist() == drawn
+
+
+@settings(max_examples=50)
+@given(fields().filter(lambda field: field.num_codes > 0), st.lists(st.integers(-300, 300)))
+def test_what_a_field_does_not_allow_gets_the_nearest_code(field: Field, given: list[int]) -> None:
+    values: Any
+    for values in (np.array(given, np.int64), torch.tensor(given, dtype=torch.int64)):
+        nearest = field.clip(np.array(given, np.int64)).tolist()
+        assert field.from_codes(field.to_codes(values)).tolist() == nearest
+        assert values.tolist() == given
+
+
+@pytest.mark.parametrize("field", [Real(0, 1), Integer(low=3)])
+def test_without_a_list_of_values_there_are_no_codes(field: Field) -> None:
+    message = (
+        f"Codes: expected a field with a list of values, got {field!r}. Only Categorical, Boolean, "
+        "and Integer with both low and high have codes."
+    )
+    for ask in (field.to_codes, field.from_codes):
+        with fails(message):
+            ask(np.zeros(3, int))
 
 
 def test_names_of_values() -> None:
     assert Categorical(["a", "b"]).names == ("a", "b")
-    assert Categorical(3).names is None
+    assert Categorical(3).names == Real().names == ()
 
 
 def test_out_of_domain() -> None:
@@ -265,6 +320,32 @@ def test_schemas_are_equal_by_content_and_order() -> None:
     assert Schema(a) != Schema(named(y=Real(), x=Real()))
     assert Schema(a) != Schema(a, Total) and Schema(a, Total) != Schema(Total, a)
     assert Schema(a) != "Schema"
+    assert Schema(named(x=Real(low=0))) == Schema(named(x=Real(low=0.0)))
+    assert hash(Schema(named(x=Real(low=0)))) == hash(Schema(named(x=Real(low=0.0))))
+    assert Schema(named(x=Real())) != Schema(named(x=Integer(likelihood="normal")))
+
+
+def test_comparing_and_hashing_do_no_work_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema, twin = Schema(Block, Total), Schema(Block, Total)
+    other = Schema.from_json(Schema(Total).to_json())
+
+    def refuse(*args: Any) -> None:
+        raise AssertionError("this was known already")
+
+    for method in ("to_json", "__eq__", "__hash__"):
+        for kind in (Field, Real):
+            monkeypatch.setattr(kind, method, refuse)
+    monkeypatch.setattr(Schema, "to_json", refuse)
+    assert len({schema, twin, other}) == 2
+    assert schema == twin and schema.difference(twin) is None
+    assert schema != other
+
+
+def test_copies_are_equal() -> None:
+    schema = Schema(Block, Total)
+    assert copy.deepcopy(schema) is schema
+    back = pickle.loads(pickle.dumps(schema))
+    assert back == schema and hash(back) == hash(schema) and back is not schema
 
 
 def test_difference_in_words() -> None:
@@ -334,6 +415,29 @@ def test_unknown_names_get_a_suggestion() -> None:
         schema.field("Block", "s2")
     with fails("Unknown field `Total.temperature`. Known: s1."):
         schema.field("Total", "temperature")
+
+
+def test_names_are_split_into_class_and_field() -> None:
+    schema = Schema(Block, Total)
+    assert schema.split("Total.s1") == schema.split(("Total", "s1")) == ("Total", "s1")
+    with fails("Unknown class `Blok`. Did you mean `Block`? Known: Block, Total."):
+        schema.split("Blok.s1")
+    with fails("Unknown class `Block[0]`. Did you mean `Block`? Known: Block, Total."):
+        schema.split("Block[0].s1")
+    with fails("Unknown field `Block.s2`. Did you mean `s1`? Known: s1, a, size."):
+        schema.split("Block.s2")
+    with fails(
+        "Field name: expected `Class.field`, such as `Block.s1`, got 'Total'. Did you mean "
+        "`Total.s1`? Known: Block.s1, Block.a, Block.size, Total.s1."
+    ):
+        schema.split("Total")
+
+
+@pytest.mark.parametrize("wrong", ["", "Block", "Block.s1.x", 3, ("Block",), ("Block", 0), None])
+def test_what_is_no_name_of_a_field_is_refused(wrong: Any) -> None:
+    message = f"Field name: expected `Class.field`, such as `Block.s1`, got {wrong!r}. "
+    with pytest.raises(SchemaError, match=f"^{re.escape(message)}"):
+        Schema(Block, Total).split(wrong)
 
 
 def test_errors_of_schema_json() -> None:

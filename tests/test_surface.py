@@ -116,7 +116,7 @@ def test_every_field_type_has_role_and_likelihood(kind: Any) -> None:
     assert kind().role == "state"
 
 
-# ---------------------------------------------------------------- DESIGN's example, as written
+# ---------------------------------------------------------------- every name of it used once
 
 
 def test_the_whole_surface_in_one_go(tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_the_whole_surface_in_one_go(tmp_path: Path) -> None:
     assert {"log_likelihood", "rmse", "accuracy", "coverage"} <= set(vars(found))
 
     task = oocdm.Task(
-        reward=lambda before, after: after["Total", "s1"].sum(1),
-        terminated=lambda after: after["Total", "t"].amax(1) > 9,
+        reward=lambda before, after: after["Total.s1"].sum(1),
+        terminated=lambda after: after["Total.t"].amax(1) > 9,
         reads=["Total.s1", "Total.t"],
     )
     task.check(data.schema)

@@ -86,6 +86,16 @@ def test_values_that_are_not_indexed_are_seen_too(reward: Any, read: str) -> Non
     Task(reward, never, ["Mouse.hunger", "Mouse.alive"]).check_reads(batch(), batch())
 
 
+@pytest.mark.parametrize("key", ["Mouse.hunger", ("Mouse", "hunger")])
+def test_a_field_has_the_same_name_in_batches_and_in_reads(key: Any) -> None:
+    def reward(before: Any, after: Any) -> Any:
+        return after[key].sum(1)
+
+    Task(reward, reads="Mouse.hunger").check_reads(batch(), batch())
+    with pytest.raises(PlanError, match=r"read Mouse\.hunger, which `reads` does not name"):
+        Task(reward, reads="Mouse.alive").check_reads(batch(), batch())
+
+
 def test_what_cannot_be_seen_is_refused() -> None:
     chosen = Task(
         lambda before, after: after.map(torch.clone)["Mouse", "hunger"].sum(1),
@@ -93,9 +103,9 @@ def test_what_cannot_be_seen_is_refused() -> None:
         ["Mouse.alive"],
     )
     message = (
-        "Task: expected reward and termination to look at batch[class, field], or at schema, "
+        'Task: expected reward and termination to look at batch["Class.field"], or at schema, '
         "present, observed, batch_size, counts, device, is_all_known, got `map`, of which nobody "
-        "knows what it reads. Index what is needed, as in after['Mouse', 'hunger']."
+        'knows what it reads. Index what is needed, as in after["Mouse.hunger"].'
     )
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         chosen.check_reads(batch(), batch())
@@ -129,7 +139,11 @@ def test_check_accepts_state_and_action_fields() -> None:
             "Mouse.hungry",
             "Unknown field `Mouse.hungry`. Did you mean `hunger`? Known: hunger, alive, move.",
         ),
-        ("Mouse", "Unknown field `Mouse.`. Known: hunger, alive, move."),
+        (
+            "Mouse",
+            "Field name: expected `Class.field`, such as `Mouse.hunger`, got 'Mouse'. Did you mean "
+            "`Mouse.move`? Known: Mouse.hunger, Mouse.alive, Mouse.move.",
+        ),
     ],
 )
 def test_check_names_what_the_schema_does_not_have(name: str, message: str) -> None:
@@ -206,7 +220,7 @@ def test_tasks_that_count_absent_objects_are_told_of(
 ) -> None:
     (message,) = told(task, caplog)
     assert message.startswith(f"Task: {who} rows that are no objects: worlds with fewer objects of")
-    assert '(after["Mouse", "hunger"] * after.present["Mouse"]).sum(1)' in message
+    assert '(after["Mouse.hunger"] * after.present["Mouse"]).sum(1)' in message
     assert told(task, caplog) == [message]  # once
 
 

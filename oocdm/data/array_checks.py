@@ -6,7 +6,7 @@ import numpy as np
 
 from oocdm.data.log import Log
 from oocdm.errors import DataError, suggest
-from oocdm.schema import Categorical, Field
+from oocdm.schema import Field
 
 
 def check_log(data: Log) -> None:
@@ -50,7 +50,7 @@ def describe_domain(field: Field) -> str:
     >>> describe_domain(Integer(0, 3)), describe_domain(Integer(low=1))
     ('a value from 0 to 3', 'a value of at least 1')
     """
-    names = f" ({', '.join(field.names)})" if isinstance(field, Categorical) and field.names else ""
+    names = f" ({', '.join(field.names)})" if field.names else ""
     if field.low is not None and field.high is not None:
         return f"a value from {field.low} to {field.high}{names}"
     if field.low is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oocdm.errors import DataError
-from oocdm.schema import Categorical, Field
+from oocdm.schema import Field
 
 logger = logging.getLogger(__name__)
 
@@ -67,8 +67,8 @@ def cast(column: Column, known: np.ndarray, cells: np.ndarray, nan_advice: str) 
     field = column.field
     kind = cells.dtype.kind
     if kind not in "biuf":
-        expected = "whole numbers" if field.dtype is np.int64 else "numbers"
-        if isinstance(field, Categorical) and field.names:
+        expected = "numbers" if field.is_real else "whole numbers"
+        if field.names:
             expected = f"one of the names {', '.join(field.names)} or a whole number"
         raise DataError(
             f"Field `{column.class_name}.{column.field_name}`: expected {expected}, got a column "
@@ -82,11 +82,11 @@ def cast(column: Column, known: np.ndarray, cells: np.ndarray, nan_advice: str) 
     if kind == "f":
         advice = nan_advice.format(name=column.field_name)
         _check(column, known, cells, np.isnan(cells), "a finite number", advice)
-    if field.dtype is np.int64:
+    if not field.is_real:
         _check(column, known, cells, not_whole(cells), "a whole number (int64)", "")
     with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused
         held = cells.astype(field.dtype)
-    if field.dtype is np.float32 and held.size:
+    if field.is_real and held.size:
         _warn_of_rounding(column, cells, held)
     return held
 

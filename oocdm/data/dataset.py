@@ -44,7 +44,7 @@ class Dataset(Log):
     >>> data = Dataset.from_frames({"Ball": log}, Schema(Ball))
     >>> data
     Dataset(2 episodes, 2 transitions; Ball: 1 object)
-    >>> data.transitions().after["Ball", "x"]
+    >>> data.transitions().after["Ball.x"]
     tensor([[0.5000],
             [1.5000]])
     """

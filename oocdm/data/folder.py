@@ -31,7 +31,7 @@ from oocdm.data.table import (
     whole_numbers,
 )
 from oocdm.errors import DataError, SchemaError
-from oocdm.schema import Boolean, Categorical, Field, Schema
+from oocdm.schema import Boolean, Field, Schema
 
 _NAN_ADVICE = "NaN is not a value; write null where a value is missing."
 
@@ -163,7 +163,7 @@ def _to_arrow(field: Field, values: np.ndarray, missing: np.ndarray) -> pa.Array
         )
     if isinstance(field, Boolean):
         return pa.array(values.astype(bool), mask=missing)
-    if isinstance(field, Categorical) and field.names:
+    if field.names:
         codes = pa.array(values, type=pa.int32(), mask=missing)
         return pa.DictionaryArray.from_arrays(codes, pa.array(field.names))
     return pa.array(values, mask=missing)
@@ -302,7 +302,7 @@ def _read_column(data: pa.ChunkedArray, column: Column) -> tuple[np.ndarray, np.
     cells = data if known.all() else data.filter(pa.array(known))
     if field.shape:
         return known, _flatten(cells, column, known)
-    if isinstance(field, Categorical) and field.names and _is_text(data.type):
+    if field.names and _is_text(data.type):
         names, code = _factorize(cells)
         where = f"Field `{column.class_name}.{column.field_name}`"
         return known, codes_of(field, list(names), where)[code]

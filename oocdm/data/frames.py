@@ -25,7 +25,7 @@ from oocdm.data.table import (
     whole_numbers,
 )
 from oocdm.errors import DataError, suggest
-from oocdm.schema import Categorical, Schema
+from oocdm.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +179,7 @@ def _read(frames: Mapping[str, pd.DataFrame], column: Column) -> tuple[np.ndarra
     is_numeric = pd.api.types.is_numeric_dtype(series.dtype)
     if field.shape:
         return known, _stack(cells, column, known)
-    if isinstance(field, Categorical) and field.names and not is_numeric:
+    if field.names and not is_numeric:
         code, values = pd.factorize(cells)
         where = f"Field `{column.class_name}.{column.field_name}`"
         return known, codes_of(field, list(values), where)[code]

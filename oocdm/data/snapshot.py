@@ -17,7 +17,7 @@ from torch import Tensor
 
 from oocdm.data.values import is_allowed, not_allowed, say_objects
 from oocdm.errors import DataError, OocdmError
-from oocdm.schema import Field, Schema
+from oocdm.schema import Field, FieldKey, Schema
 
 PerField = Mapping[str, Mapping[str, Tensor]]
 
@@ -36,7 +36,7 @@ class Snapshot:
     >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(7, 3)}})
     >>> world
     Snapshot(batch of 7; Ball: 3 objects)
-    >>> world["Ball", "x"].shape
+    >>> world["Ball.x"].shape  # or world["Ball", "x"]
     torch.Size([7, 3])
     """
 
@@ -61,7 +61,7 @@ class Snapshot:
         >>> from oocdm.schema import Integer, ObjectClass
         >>> class Ball(ObjectClass):
         ...     hue = Integer(0, 9)
-        >>> Snapshot.of(Schema(Ball), {"Ball": {"hue": [[1, 2, 3]]}})["Ball", "hue"]
+        >>> Snapshot.of(Schema(Ball), {"Ball": {"hue": [[1, 2, 3]]}})["Ball.hue"]
         tensor([[1, 2, 3]])
         """
         masks = {} if present is None else present
@@ -135,26 +135,14 @@ class Snapshot:
                         f"or else the first field of `{c}`, tells how many objects there are."
                     )
 
-    def __getitem__(self, key: tuple[str, str]) -> Tensor:
-        if not isinstance(key, tuple) or len(key) != 2:
-            raise self._wrong_key(key)
-        class_name, field_name = key
-        self.schema.field(class_name, field_name)
+    def __getitem__(self, key: FieldKey) -> Tensor:
+        class_name, field_name = self.schema.split(key)
         if field_name not in self.values[class_name]:
             raise DataError(
                 f"Field `{class_name}.{field_name}` is not in this snapshot: "
                 "the state after a step has no actions yet."
             )
         return self.values[class_name][field_name]
-
-    def _wrong_key(self, key: object) -> OocdmError:
-        """What to say to somebody who asks for a class alone, as of the dictionary `values`."""
-        c = key if isinstance(key, str) else next(iter(self.schema.classes))
-        fields = list(self.schema.fields(c))
-        return DataError(
-            f"snapshot[{key!r}]: expected a class and a field, got {key!r}. Write "
-            f"snapshot[{c!r}, {fields[0]!r}]; the fields of {c} are: {', '.join(fields)}."
-        )
 
     def __repr__(self) -> str:
         masks = {c: present.cpu().numpy() for c, present in self.present.items()}
@@ -245,7 +233,7 @@ class Snapshot:
         ...     x = Real()
         ...     push = Real(action=True)
         >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(1, 2)}})
-        >>> world.joined({"Ball": {"push": torch.ones(1, 2)}})["Ball", "push"]
+        >>> world.joined({"Ball": {"push": torch.ones(1, 2)}})["Ball.push"]
         tensor([[1., 1.]])
         """
         all_values = {c: {**x, **values.get(c, {})} for c, x in self.values.items()}
@@ -282,7 +270,7 @@ class Snapshot:
         >>> class Ball(ObjectClass):
         ...     x = Real()
         >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.ones(1, 3)}})
-        >>> world.hide({"Ball": {"x": torch.tensor([[False, True, False]])}})["Ball", "x"]
+        >>> world.hide({"Ball": {"x": torch.tensor([[False, True, False]])}})["Ball.x"]
         tensor([[1., 0., 1.]])
         """
         values = {c: dict(fields) for c, fields in self.values.items()}
@@ -307,7 +295,7 @@ def _check_values(where: str, field: Field, value: Tensor, present: Tensor) -> N
 
     Real numbers beyond their bounds may pass: simulators of one's own come there by rounding.
     """
-    is_real = field.dtype is np.float32
+    is_real = field.is_real
     # Nearly always all is well, which costs little to see.
     if value.numel() == 0 or (is_real and math.isfinite(float(value.sum()))):
         return

@@ -14,7 +14,7 @@ import numpy as np
 from oocdm.data.column import Column, Keys, cast, not_whole
 from oocdm.data.log import Log
 from oocdm.errors import DataError, suggest
-from oocdm.schema import Categorical, Schema
+from oocdm.schema import Field, Schema
 
 KEY_COLUMNS = ("episode", "step", "object")
 STEP_COLUMNS = ("episode", "step", "reward", "terminated", "truncated")
@@ -230,13 +230,14 @@ def whole_numbers(numbers: np.ndarray, what: str) -> np.ndarray:
     return np.asarray(numbers.astype(np.int64))
 
 
-def codes_of(field: Categorical, values: Collection[object], where: str) -> np.ndarray:
+def codes_of(field: Field, values: Collection[object], where: str) -> np.ndarray:
     """The whole numbers that stand for some values of a field with names, or are given as such.
 
+    >>> from oocdm.schema import Categorical
     >>> codes_of(Categorical(["north", "south"]), ["south", 0], "Field `Ant.heading`")
     array([1, 0])
     """
-    names = {name: code for code, name in enumerate(field.names or ())}
+    names = {name: code for code, name in enumerate(field.names)}
     codes = []
     for value in values:
         if isinstance(value, str):

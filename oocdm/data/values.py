@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from oocdm.errors import OocdmError, suggest
-from oocdm.schema import Categorical, Field
+from oocdm.schema import Field
 
 
 def read_value(where: str, field: Field, value: Any, error: type[OocdmError]) -> np.ndarray:
@@ -15,6 +15,7 @@ def read_value(where: str, field: Field, value: Any, error: type[OocdmError]) ->
 
     What the field does not allow raises `error` with a message that starts with `where`.
 
+    >>> from oocdm.schema import Categorical
     >>> read_value("do `Mouse[0].move`", Categorical(["north", "south"]), "south", OocdmError)
     array(1)
     """
@@ -29,6 +30,7 @@ def read_value(where: str, field: Field, value: Any, error: type[OocdmError]) ->
 def read_numbers(where: str, field: Field, values: Any, error: type[OocdmError]) -> np.ndarray:
     """Values, one or many, as numbers of any shape; names of categories as their numbers.
 
+    >>> from oocdm.schema import Categorical
     >>> field = Categorical(["north", "south"])
     >>> read_numbers("Action `Mouse.move`", field, ["south", "north"], OocdmError)
     array([1., 0.])
@@ -54,7 +56,7 @@ def is_allowed(field: Field, numbers: np.ndarray) -> np.ndarray:
     >>> is_allowed(Real(0.0, 0.3), np.array([float(np.float32(0.3))]))  # a little above 0.3
     array([ True])
     """
-    is_whole = field.dtype is not np.float32
+    is_whole = not field.is_real
     with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
         held: np.ndarray = numbers.astype(np.float64 if is_whole else np.float32)
     allowed: np.ndarray = np.isfinite(held) & ~field.out_of_domain(held)
@@ -70,7 +72,7 @@ def check_allowed(where: str, field: Field, objects: np.ndarray, error: type[Ooc
     wrong = ~is_allowed(field, objects).reshape(len(objects), field.size).all(1)
     if wrong.any():
         first = objects[wrong][0]
-        is_whole = field.dtype is not np.float32 and bool((first == np.round(first)).all())
+        is_whole = not field.is_real and bool((first == np.round(first)).all())
         raise error(not_allowed(where, field, (first.astype(int) if is_whole else first).tolist()))
 
 
@@ -100,12 +102,11 @@ def say_objects(counts: np.ndarray) -> str:
 
 
 def _number_of(where: str, field: Field, name: str, error: type[OocdmError]) -> int:
-    names = field.names if isinstance(field, Categorical) else None
-    if names is None:
+    if not field.names:
         raise error(f"{where}: expected {_numbers(field)}, got {name!r}. It has no named values.")
-    if name not in names:
-        raise error(f"{where}: unknown value {name!r}. {suggest(name, names)}")
-    return names.index(name)
+    if name not in field.names:
+        raise error(f"{where}: unknown value {name!r}. {suggest(name, field.names)}")
+    return field.names.index(name)
 
 
 def _numbers(field: Field) -> str:
@@ -115,7 +116,7 @@ def _numbers(field: Field) -> str:
     >>> _numbers(Integer(0, 7, shape=(2,))), _numbers(Real(high=10.0))
     ('2 whole numbers from 0 to 7', 'a finite number of at most 10.0')
     """
-    kind = "finite number" if field.dtype is np.float32 else "whole number"
+    kind = "finite number" if field.is_real else "whole number"
     what = f"a {kind}" if field.shape == () else f"{field.size} {kind}s"
     if field.low is None and field.high is None:
         return what

@@ -16,14 +16,15 @@ import torch
 from torch import Tensor
 
 from oocdm.data.clusters import MIN_CLUSTERS
-from oocdm.models.network import AbstractClassModel
+from oocdm.graph import Neighbours, Structure
 from oocdm.models.prepared import Prepared
+from oocdm.models.world_model import AbstractWorldModel
 
 CHUNK = 256  # transitions scored at once: few enough to stay in the processor's caches
 PROMISING_ERRORS, PROMISING_NATS = 3.0, 0.005  # what surely is more than nothing
 
 # Told how many of the tested parts are settled, and how many there are.
-Settling = Callable[[int, int], None]
+OnSettled = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,14 @@ class Gains:
         """Which parts surely add something, however little."""
         return self.mean > np.maximum(PROMISING_ERRORS * self.error, PROMISING_NATS)
 
-    def map(self, change: Callable[[np.ndarray], np.ndarray]) -> Gains:
-        """The gains with every array replaced by `change` of it."""
-        return Gains(change(self.mean), change(self.error), change(self.groups))
+    @staticmethod
+    def none(num: int) -> Gains:
+        """Of so many parts, none of which is measured yet."""
+        return Gains(np.zeros(num), np.zeros(num), np.zeros(num, dtype=int))
+
+    def first(self, num: int) -> Gains:
+        """Those of the first parts, such as the edges of a structure."""
+        return Gains(self.mean[:num], self.error[:num], self.groups[:num])
 
     def replaced(self, other: Gains, where: np.ndarray) -> Gains:
         """These gains, with those of another measurement in some places."""
@@ -75,50 +81,46 @@ class Stopping:
 
 @torch.no_grad()
 def part_gains(
-    model: AbstractClassModel,
+    model: AbstractWorldModel,
     data: Prepared,
-    structure: np.ndarray,
+    structure: Structure,
     resolution: Mapping[str, Tensor] | None,
-    tested: np.ndarray | None = None,
+    tested: Structure | None = None,
     stopping: Stopping | None = None,
-    settling: Settling | None = None,
+    on_settled: OnSettled | None = None,
 ) -> Gains:
     """What each part adds to the log-likelihood of its target, all else as in `structure`.
 
     Targets do not share predictors, so one neighbour of the structure can turn a part of each.
     Only `tested` parts are measured, all of them by default; the others have a gain of 0.
     """
-    columns = {c: model.part_columns(c) for c in model.predictors}
-    is_open = np.ones(len(structure), dtype=bool) if tested is None else tested.copy()
-    total = int(is_open.sum())
-    group = data.cluster.cpu().numpy()
-    tallies = {c: Tally(each, structure) for c, each in columns.items()}
-    mean, error = np.zeros(len(structure)), np.zeros(len(structure))
-    groups = np.zeros(len(structure), dtype=int)
-    start = 0
+    layout, flags = structure.layout, structure.flags
+    classes = [c for c in model.schema.classes if len(layout.of_class(c))]
+    tallies = {c: Tally(layout.of_class(c), flags) for c in classes}
+    is_open = np.ones(len(flags), dtype=bool) if tested is None else tested.flags.copy()
+    total, group = int(is_open.sum()), data.cluster.cpu().numpy()
+    gains, start = Gains.none(len(flags)), 0
     while start < len(data) and is_open.any():
         stop = len(data)
         if stopping is not None:
             stop = min(stop, max(2 * start, stopping.first_look))
-        parts = {c: np.flatnonzero(is_open[each].any(0)) for c, each in columns.items()}
-        predict = model.around(structure, parts)
+        parts = {c: np.flatnonzero(is_open[tallies[c].columns].any(0)) for c in classes}
+        predict = model.compile_neighbours(Neighbours(structure, parts))
         for rows in range(start, stop, CHUNK):
             chunk = data.rows(slice(rows, min(rows + CHUNK, stop)))
             targets = chunk.targets.repeat({c: 1 + len(each) for c, each in parts.items()})
             scores = predict(chunk.inputs).log_prob(targets, resolution)
-            for c, score in scores.items():
-                known = chunk.targets.known[c].sum(1)
-                tallies[c].add(parts[c], score.sum(1), known, group[rows : rows + len(chunk)])
+            for c, tally in tallies.items():
+                sums = tally.by_target(scores[c]), tally.by_target(chunk.targets.known[c])
+                tally.add(parts[c], *sums, group[rows : rows + len(chunk)])
         for tally in tallies.values():
-            tally.write(is_open, mean, error, groups)
+            tally.write(is_open, gains)
         if stopping is not None:
-            is_open &= ~stopping.is_clear(Gains(mean, error, groups), stop)
-        if settling is not None:
-            settling(total - int(is_open.sum()), total)
+            is_open &= ~stopping.is_clear(gains, stop)
         start = stop
-    if settling is not None:
-        settling(total, total)
-    return Gains(mean, error, groups)
+        if on_settled is not None:
+            on_settled(total if start == len(data) else total - int(is_open.sum()), total)
+    return gains
 
 
 class Tally:
@@ -130,6 +132,15 @@ class Tally:
         num_targets, num_parts = columns.shape
         self.sums = np.zeros((0, num_parts, num_targets))
         self.counts = np.zeros((0, num_targets))
+
+    def by_target(self, values: Tensor) -> Tensor:
+        """Values (batch, object, target) as the columns have targets: (batch, target).
+
+        Those of classes are sums over their objects, those of single variables stand by
+        themselves.
+        """
+        is_of_class = values.shape[2] == len(self.columns)
+        return values.sum(1) if is_of_class else values.flatten(1)
 
     def add(self, parts: np.ndarray, scores: Tensor, known: Tensor, group: np.ndarray) -> None:
         """Add log-likelihoods (structure * batch, target) under a structure and neighbours."""
@@ -146,9 +157,7 @@ class Tally:
         self.sums[np.ix_(first, parts)] += sums.reshape(len(first), num_parts, num_targets)
         self.counts[first] += is_in @ known.cpu().numpy()
 
-    def write(
-        self, is_open: np.ndarray, mean: np.ndarray, error: np.ndarray, groups: np.ndarray
-    ) -> None:
+    def write(self, is_open: np.ndarray, gains: Gains) -> None:
         """Write means and standard errors of the parts that were still open."""
         total = np.maximum(self.counts.sum(0), 1)  # (target,)
         means = self.sums.sum(0) / total  # (part, target)
@@ -157,6 +166,6 @@ class Tally:
         spread = np.sqrt((residual**2).sum(0) * (num / np.maximum(num - 1, 1)))
         at = self.columns.T
         chosen = is_open[at]
-        mean[at[chosen]] = (self.sign * means)[chosen]
-        error[at[chosen]] = (spread / total)[chosen]
-        groups[at[chosen]] = np.broadcast_to(num, at.shape)[chosen]
+        gains.mean[at[chosen]] = (self.sign * means)[chosen]
+        gains.error[at[chosen]] = (spread / total)[chosen]
+        gains.groups[at[chosen]] = np.broadcast_to(num, at.shape)[chosen]

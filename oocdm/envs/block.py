@@ -227,8 +227,8 @@ def _any_beyond(fields: Iterable[Any]) -> Any:
 
 
 def _has_escaped(after: Any) -> Any:
-    return _any_beyond(after[tuple(name.split("."))] for name in READS)
+    return _any_beyond(after[name] for name in READS)
 
 
 def _no_reward(before: Any, after: Any) -> Any:
-    return 0.0 * after["Total", "t"][:, 0]
+    return 0.0 * after["Total.t"][:, 0]

@@ -153,4 +153,4 @@ class Design:
         return self.schema.field(source.class_name, source.field_name)
 
     def _is_real(self, source: Source) -> bool:
-        return self._field(source).kind == "real"
+        return self._field(source).is_real

@@ -139,7 +139,7 @@ class GeneratedWorld(AbstractWorld):
     ) -> dict[str, np.ndarray]:
         return {
             f: rng.uniform(-1, 1, shape).astype(np.float32)
-            if field.kind == "real"
+            if field.is_real
             else rng.integers(CATEGORIES, size=shape)
             for f, field in self.schema.fields(name).items()
             if field.role == role

@@ -354,7 +354,7 @@ def _is_dead_at(health: Any, at_zero: bool) -> Any:
 
 
 def _is_dead(after: Any, at_zero: bool) -> Any:
-    return _is_dead_at(after["Mouse", "health"][:, 0], at_zero)
+    return _is_dead_at(after["Mouse.health"][:, 0], at_zero)
 
 
 # ---------------------------------------------------------------- tasks

@@ -78,7 +78,7 @@ class ClassEdges(AbstractEdgeSpace):
         return tuple(f"{c}.{v}" for c in self.schema.classes for v in self.schema.targets(c))
 
     def into(self, target: str) -> np.ndarray:
-        return EdgeIndex.of(self.schema).of_target(*target.split("."))
+        return EdgeIndex.of(self.schema).of_target(*self.schema.split(target))
 
     def graph(self, mask: np.ndarray) -> ClassGraph:
         return ClassGraph(self.schema, mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,14 +62,14 @@ class Layout:
     def of_class(self, c: str) -> np.ndarray:
         """The places of the parts of a class's targets: (target, part).
 
-        Own fields come first, then fields of others class by class, then paths.
+        Of class edges own fields come first, then fields of others class by class, then paths.
         """
         chosen = [
             columns
             for target, columns in zip(self.edges.targets, self.by_target, strict=True)
-            if target.startswith(f"{c}.")
+            if re.split(r"[.\[]", target)[0] == c
         ]
-        return np.array(chosen, dtype=int).reshape(len(chosen), -1)
+        return np.stack(chosen) if chosen else np.zeros((0, len(self.by_target[0])), dtype=int)
 
     def structure(self, edges: np.ndarray | bool, paths: np.ndarray | bool = True) -> Structure:
         """The structure with these edges and these paths; by default with all paths."""

@@ -16,7 +16,7 @@ from oocdm.errors import DataError
 from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
 from oocdm.models.prediction import FieldDistribution, NormalField
 from oocdm.models.scales import as_numbers
-from oocdm.schema import Boolean, Categorical, Field
+from oocdm.schema import Boolean, Field
 
 MIN_EPISODES = 8  # fewer say too little about how an effect varies from episode to episode
 MIN_SIZE = 0.05  # correlations and shares below it do no harm, however significant
@@ -226,7 +226,7 @@ def _standardise(distribution: FieldDistribution, value: Tensor, common: Tensor)
     if isinstance(distribution, NormalField):
         mean, sigma = distribution.mean.double(), distribution.sigma.double()
         return (numbers - mean.reshape(numbers.shape)) / sigma.reshape(numbers.shape)
-    code = value.reshape(numbers.shape).long() - int(field.low or 0)
+    code = field.to_codes(value.reshape(numbers.shape).long())
     common = common.to(code.device).expand(code.shape)
     table = distribution.log_probabilities.double().reshape(*code.shape, -1)
     p = table.gather(-1, common.unsqueeze(-1)).squeeze(-1).exp()
@@ -240,8 +240,8 @@ def _most_common(field: Field, values: np.ndarray) -> Tensor:
     """
     if field.likelihood == "normal" or isinstance(field, Boolean):
         return torch.ones(field.size, dtype=torch.long)
-    codes = values.reshape(-1, field.size) - int(field.low or 0)
-    counts = [np.bincount(column, minlength=field.num_values or 1) for column in codes.T]
+    codes = field.to_codes(values.reshape(-1, field.size))
+    counts = [np.bincount(column, minlength=field.num_codes) for column in codes.T]
     return torch.as_tensor(np.argmax(counts, axis=1))
 
 
@@ -263,8 +263,8 @@ def _columns(data: Dataset, c: str, rows: np.ndarray) -> tuple[np.ndarray, np.nd
         if data.observed[c][f].any():  # a field that is never known would leave nothing
             values = data.values[c][f][rows]
             known = known & data.observed[c][f][rows]
-            if isinstance(field, Categorical):
-                values = np.eye(field.num_values)[values]
+            if not field.is_numeric:
+                values = np.eye(field.num_codes)[values]
             columns.append(values.reshape(*known.shape, -1).astype(float))
     return np.concatenate(columns, axis=2), known
 

@@ -55,7 +55,7 @@ class Counterfactual:
 
     `actual` and `imagined` hold the states after each step, `steps` the numbers of these steps.
     Numbers count as changed if they differ by a thousandth of the spread of their field, which
-    `spreads` tells by class and field; 1 where it does not.
+    `spreads` tells, as `spreads["Ball.x"]`; 1 where it does not.
 
     >>> from oocdm.schema import ObjectClass, Schema
     >>> class Ball(ObjectClass):
@@ -70,7 +70,7 @@ class Counterfactual:
     steps: tuple[int, ...]
     actual: tuple[Snapshot, ...]
     imagined: tuple[Snapshot, ...]
-    spreads: Mapping[tuple[str, str], Tensor] = field(default_factory=dict)
+    spreads: Mapping[str, Tensor] = field(default_factory=dict)
 
     def changes(self) -> list[Change]:
         """All variables that differ, in the order of time."""
@@ -91,10 +91,10 @@ class Counterfactual:
 
     def _differs(self, c: str, f: str, kind: Field, real: Tensor, would: Tensor) -> Tensor:
         """Which objects have another value of a field, (object,)."""
-        if kind.dtype is not np.float32:
+        if not kind.is_real:
             return (would != real).flatten(1).any(1) if real.ndim > 1 else would != real
         real, would = (each.double().reshape(len(each), kind.size) for each in (real, would))
-        spread = self.spreads.get((c, f), torch.ones(kind.size)).double()
+        spread = self.spreads.get(f"{c}.{f}", torch.ones(kind.size)).double()
         return ((would - real).abs() > torch.maximum(CLOSE * spread, ROUNDING * real.abs())).any(1)
 
     def __repr__(self) -> str:
@@ -174,18 +174,18 @@ def counterfactual(
     return Counterfactual(tuple(steps), tuple(actual), tuple(imagined), spreads)
 
 
-def _spreads(model: AbstractWorldModel, data: Dataset) -> dict[tuple[str, str], Tensor]:
+def _spreads(model: AbstractWorldModel, data: Dataset) -> dict[str, Tensor]:
     """The standard deviation of every field of real numbers, one a component."""
     spreads = {}
     for c in data.schema.classes:
         for f, kind in data.schema.fields(c).items():
-            if kind.dtype is np.float32 and not kind.action:
+            if kind.is_real and not kind.action:
                 spread = model.featuriser.scales.fields[c, f].value_sd.detach().cpu()
                 known = data.values[c][f][data.observed[c][f]]
                 # 1 is that of models in raw units, and of what did not vary in training.
                 if bool((spread == 1).all()) and len(known):
                     spread = torch.as_tensor(known.std(0, dtype=np.float64)).reshape(-1)
-                spreads[c, f] = spread
+                spreads[f"{c}.{f}"] = spread
     return spreads
 
 

@@ -20,7 +20,7 @@ from oocdm.inference.random_numbers import RandomNumbers
 from oocdm.inference.remembered import RememberedSteps
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.prediction import FieldPredictions, Predictions
-from oocdm.schema import Field, Schema
+from oocdm.schema import Field
 
 _HORIZON = "It is how many steps are simulated."
 
@@ -40,7 +40,7 @@ class Dynamics:
     >>> quick = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
     >>> result = oocdm.fit(data, graph=env.true_graph, schedule=quick)
     >>> before = data.transitions(slice(0, 5)).before
-    >>> Dynamics(result).step(before)["Block", "s1"].shape
+    >>> Dynamics(result).step(before)["Block.s1"].shape
     torch.Size([5, 2])
     >>> Dynamics(result, reads=["Total.s1"], horizon=1).simulated
     ('Total.s1',)
@@ -184,7 +184,7 @@ def reaching(graph: ClassGraph, reads: Iterable[str], horizon: int | None = None
             source = f"{edge.source_class}.{edge.source_field}"
             parents.setdefault(edge.target, set()).add(source)
     names = [reads] if isinstance(reads, str) else reads
-    found = {name for name in names if _field_is_target(graph.schema, name)}
+    found = {name for name in names if graph.schema.field(*graph.schema.split(name)).is_target}
     steps = 1
     while horizon is None or steps < horizon:
         more = found.union(*(parents.get(name, set()) for name in found))
@@ -200,12 +200,12 @@ def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Any]]) -> S
     They are tensors, arrays or lists of values that their fields allow. What is said for absent
     objects becomes 0.
 
-    >>> from oocdm.schema import ObjectClass, Real
+    >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
     ...     x = Real()
     ...     push = Real(action=True)
     >>> world = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(1, 2)}})
-    >>> with_actions(world, {"Ball": {"push": [[1, 1]]}})["Ball", "push"]
+    >>> with_actions(world, {"Ball": {"push": [[1, 1]]}})["Ball.push"]
     tensor([[1., 1.]])
     """
     checked_state("with_actions", state, ModelError)
@@ -245,12 +245,6 @@ def action_tensor(
             f"{type(given).__name__}. Give categories by their numbers."
         ) from None
     # Whole numbers stay as they are given, so that 3.7 can be refused.
-    is_real = field.dtype is np.float32
     is_whole = bool((numbers == np.round(numbers)).all())
-    dtype = torch.float32 if is_real else torch.int64 if is_whole else torch.float64
+    dtype = torch.float32 if field.is_real else torch.int64 if is_whole else torch.float64
     return torch.from_numpy(numbers).to(device=device, dtype=dtype)
-
-
-def _field_is_target(schema: Schema, name: str) -> bool:
-    class_name, _, field_name = name.partition(".")
-    return schema.field(class_name, field_name).is_target

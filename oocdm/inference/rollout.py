@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,7 +15,7 @@ from oocdm.errors import ModelError, read_count, suggest
 from oocdm.inference.dynamics import Dynamics, action_tensor, with_actions
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
 from oocdm.inference.words import counted
-from oocdm.schema import Categorical, Field, Schema
+from oocdm.schema import Field, Schema
 
 _STEPS = "So many are drawn."
 
@@ -24,6 +23,8 @@ _STEPS = "So many are drawn."
 @dataclass(frozen=True, repr=False)
 class Rollout:
     """Futures drawn from a model: `states` after each step, futures of a world side by side.
+
+    Its methods take a field as `mean("Block.s1")` or as `mean("Block", "s1")`.
 
     >>> Rollout((), num_worlds=1, samples=20)
     Rollout(0 steps, 1 world, 20 samples)
@@ -40,46 +41,47 @@ class Rollout:
         steps, worlds = counted(len(self), "step"), counted(self.num_worlds, "world")
         return f"Rollout({steps}, {worlds}, {counted(self.samples, 'sample')})"
 
-    def values(self, class_name: str, field_name: str) -> Tensor:
+    def values(self, *name: str) -> Tensor:
         """Drawn values of a field: (step, world, sample, object, ...)."""
-        steps = torch.stack([state[class_name, field_name] for state in self.states])
+        steps = torch.stack([state[".".join(name)] for state in self.states])
         return steps.unflatten(1, (self.num_worlds, self.samples))
 
-    def mean(self, class_name: str, field_name: str) -> Tensor:
+    def mean(self, *name: str) -> Tensor:
         """The mean over the futures: (step, world, object, ...)."""
-        self._check_ordered("mean", class_name, field_name)
-        return self.values(class_name, field_name).double().mean(2)
+        return self._ordered("mean", name).mean(2)
 
-    def interval(
-        self, class_name: str, field_name: str, share: float = 0.9
-    ) -> tuple[Tensor, Tensor]:
+    def interval(self, *name: str, share: float = 0.9) -> tuple[Tensor, Tensor]:
         """Lower and upper ends of where a share of the futures lies: (step, world, object, ...)."""
-        self._check_ordered("interval", class_name, field_name)
+        values = self._ordered("interval", name)
         if not isinstance(share, int | float) or not 0 < share < 1:
             raise ModelError(f"interval: expected a share between 0 and 1, got {share!r}.")
-        values = self.values(class_name, field_name).double()
         tail = (1 - share) / 2
         return values.quantile(tail, dim=2), values.quantile(1 - tail, dim=2)
 
-    def probabilities(self, class_name: str, field_name: str) -> Tensor:
+    def probabilities(self, *name: str) -> Tensor:
         """How many of the futures have each value of a choice: (step, world, object, value)."""
-        values = self.values(class_name, field_name)
-        field = self.states[0].schema.field(class_name, field_name)
-        if field.num_values is None or field.shape:
+        values, field = self.values(*name), self._field(name)
+        if not field.num_codes or field.shape:
             raise ModelError(
                 f"probabilities: expected a field with one of few values, such as a category, got "
-                f"`{class_name}.{field_name}`. Use mean() and interval()."
+                f"`{'.'.join(name)}`. Use mean() and interval()."
             )
-        codes = torch.arange(field.num_values, device=values.device) + int(field.low or 0)
-        return (values.unsqueeze(-1) == codes).double().mean(2)
+        known = field.from_codes(torch.arange(field.num_codes, device=values.device))
+        return (values.unsqueeze(-1) == known).double().mean(2)
 
-    def _check_ordered(self, what: str, class_name: str, field_name: str) -> None:
-        schema = self.states[0].schema if self.states else None
-        if schema and isinstance(schema.field(class_name, field_name), Categorical):
+    def _field(self, name: tuple[str, ...]) -> Field:
+        schema = self.states[0].schema
+        return schema.field(*schema.split(".".join(name)))
+
+    def _ordered(self, what: str, name: tuple[str, ...]) -> Tensor:
+        """Drawn values of a field whose values have an order."""
+        values = self.values(*name)
+        if not self._field(name).is_numeric:
             raise ModelError(
-                f"{what}: expected a field of numbers, got `{class_name}.{field_name}`, whose "
-                "values have no order. Use probabilities()."
+                f"{what}: expected a field of numbers, got `{'.'.join(name)}`, whose values have "
+                "no order. Use probabilities()."
             )
+        return values.double()
 
 
 def rollout(
@@ -102,7 +104,7 @@ def rollout(
     >>> result = oocdm.fit(data, graph=env.true_graph, schedule=quick)
     >>> state = data.transitions(slice(0, 1)).before
     >>> futures = rollout(result, state, {"Block": {"a": torch.zeros(8, 1, 2)}}, samples=20)
-    >>> low, high = futures.interval("Total", "s1")
+    >>> low, high = futures.interval("Total.s1")
     >>> low.shape
     torch.Size([8, 1, 1])
     """
@@ -188,4 +190,4 @@ def _read_action(
     # What is said of absent objects does not matter.
     numbers = given.detach().cpu().numpy()[:, present.cpu().numpy()]
     check_allowed(where, field, numbers.reshape(-1, *field.shape), ModelError)
-    return given if field.dtype is np.float32 else given.long()
+    return given if field.is_real else given.long()

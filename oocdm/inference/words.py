@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oocdm.schema import Boolean, Categorical, Field
+from oocdm.schema import Boolean, Field
 
 DIGITS, MOST_DIGITS = 4, 17  # of numbers; with the most of them no two are written alike
 
@@ -10,12 +10,13 @@ DIGITS, MOST_DIGITS = 4, 17  # of numbers; with the most of them no two are writ
 def in_words(field: Field, value: object, digits: int = DIGITS) -> str:
     """A value as a person writes it: the name of a category, True or False, a short number.
 
+    >>> from oocdm.schema import Categorical
     >>> in_words(Categorical(["north", "south"]), 1), in_words(Boolean(), 1)
     ('south', 'True')
     """
     if isinstance(value, list):
         return f"({', '.join(in_words(field, each, digits) for each in value)})"
-    if isinstance(field, Categorical) and field.names is not None and isinstance(value, int):
+    if field.names and isinstance(value, int):
         return field.names[value]
     if isinstance(field, Boolean):
         return str(bool(value))

@@ -84,7 +84,7 @@ class FlatSpaces:
         """Class name, field name, field, and how many flat numbers it has."""
         for c, f, field in action_fields(self.schema):
             scores = is_choice(field) and not self._are_choices
-            width = (field.num_values or 1) if scores else 1
+            width = field.num_codes if scores else 1
             yield c, f, field, self.max_objects[c] * field.size * width
 
     def _observation_space(self) -> spaces.Box:
@@ -94,7 +94,7 @@ class FlatSpaces:
             rows = self.max_objects[c]
             for field in self.schema.fields(c).values():
                 if not field.action:
-                    width = rows * field.size * ((field.num_values or 1) if is_choice(field) else 1)
+                    width = rows * field.size * (field.num_codes if is_choice(field) else 1)
                     end = 1.0 if is_choice(field) or _is_bounded(field) else largest
                     ends += [(0.0 if is_choice(field) else -end, end)] * width
             ends += [(0.0, 1.0)] * rows
@@ -111,11 +111,11 @@ class FlatSpaces:
                 "to learn. Declare what can be chosen, such as push = Real(action=True)."
             )
         if all(is_choice(field) for field, _ in fields):
-            values = np.concatenate([np.full(n, field.num_values) for field, n in fields])
+            values = np.concatenate([np.full(n, field.num_codes) for field, n in fields])
             return spaces.Discrete(values[0]) if len(values) == 1 else spaces.MultiDiscrete(values)
         ends: list[float] = []
         for field, n in fields:
-            width = (field.num_values or 1) if is_choice(field) else 1
+            width = field.num_codes if is_choice(field) else 1
             ends += [1.0 if is_choice(field) or _is_bounded(field) else np.inf] * n * width
         high = np.array(ends, np.float32)
         return spaces.Box(-high, high, dtype=np.float32)
@@ -128,7 +128,7 @@ def _is_bounded(field: Field) -> bool:
 def _encode(field: Field, values: np.ndarray) -> np.ndarray:
     """A field's values as numbers that a network can read, with one more axis for choices."""
     if is_choice(field):
-        return np.eye(field.num_values or 1, dtype=np.float32)[values]
+        return np.eye(field.num_codes, dtype=np.float32)[values]
     if field.low is None or field.high is None:
         return values
     scaled: np.ndarray = 2 * (values - field.low) / (field.high - field.low) - 1
@@ -138,11 +138,11 @@ def _encode(field: Field, values: np.ndarray) -> np.ndarray:
 def _decode(field: Field, numbers: np.ndarray) -> np.ndarray:
     """The values that flat numbers of a field stand for."""
     if is_choice(field):
-        chosen: np.ndarray = numbers.reshape(len(numbers), -1, field.num_values or 1).argmax(-1)
+        chosen: np.ndarray = numbers.reshape(len(numbers), -1, field.num_codes).argmax(-1)
         return chosen
     if field.low is not None and field.high is not None:
         numbers = field.low + (np.clip(numbers, -1, 1) + 1) / 2 * (field.high - field.low)
-    if field.dtype is not np.float32:
+    if not field.is_real:
         numbers = np.round(numbers)
     # A float32 may be rounded to beyond an end.
     return field.clip(numbers.astype(field.dtype))

@@ -20,7 +20,7 @@ class Holds:
     >>> state = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(1, 3)}})
     >>> holds = Holds()
     >>> holds.hold("Ball", "x", torch.tensor([[True, False, False]]), torch.tensor(7.0))
-    >>> holds.apply(state)["Ball", "x"]
+    >>> holds.apply(state)["Ball.x"]
     tensor([[7., 0., 0.]])
     """
 
@@ -73,7 +73,7 @@ def with_value(state: Snapshot, c: str, f: str, places: Tensor, value: Tensor) -
     ...     x = Real()
     >>> state = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(1, 2)}})
     >>> places = torch.tensor([[False, True]])
-    >>> with_value(state, "Ball", "x", places, torch.tensor(7.0))["Ball", "x"]
+    >>> with_value(state, "Ball", "x", places, torch.tensor(7.0))["Ball.x"]
     tensor([[0., 7.]])
     """
     now = state[c, f]

@@ -11,7 +11,6 @@ from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
 from oocdm.learned.counts import Counts
-from oocdm.models.features import is_discrete
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
 from oocdm.worlds.convert import to_world_state
@@ -108,15 +107,13 @@ class Starts:
             if field.action:
                 continue
             shape = (num, *field.shape)
-            if is_discrete(field):
-                codes = rng.integers(field.num_values or 1, size=shape)
-                drawn[f] = (codes + int(field.low or 0)).astype(field.dtype)
+            if field.is_coded:
+                drawn[f] = field.from_codes(rng.integers(field.num_codes, size=shape))
                 continue
             scale = self._scales.fields[c, f]
             mean, sd = (t.numpy().reshape(field.shape) for t in (scale.value_mean, scale.value_sd))
             numbers = field.clip(mean + sd * rng.standard_normal(shape))
-            whole = field.dtype is not np.float32
-            drawn[f] = (np.round(numbers) if whole else numbers).astype(field.dtype)
+            drawn[f] = (numbers if field.is_real else np.round(numbers)).astype(field.dtype)
         return drawn
 
     def _padded(self, numbers: Mapping[str, int], objects: Objects) -> WorldState:

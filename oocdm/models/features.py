@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.models.scales import ClassScales, as_numbers
-from oocdm.schema import MAX_CATEGORICAL_VALUES, Categorical, Field, Schema
+from oocdm.schema import Field, Schema
 
 PerClass = Mapping[str, Tensor]
 
@@ -87,18 +87,6 @@ class Targets:
         return Targets(each(self.values), each(self.known))
 
 
-def is_discrete(field: Field) -> bool:
-    """Whether values are whole numbers from a list, short if they have an order: one-hot codes."""
-    if not is_numeric(field):
-        return True
-    return field.num_values is not None and field.num_values <= MAX_CATEGORICAL_VALUES
-
-
-def is_numeric(field: Field) -> bool:
-    """Whether values can be ordered and subtracted."""
-    return not isinstance(field, Categorical)
-
-
 def comparable(schema: Schema, source: str, target: str) -> list[str]:
     """Fields that a pair of classes have in common: same name, kind and shape."""
     ours, theirs = schema.fields(target), schema.fields(source)
@@ -132,10 +120,12 @@ class Featuriser:
         }
 
     def _width(self, field: Field) -> int:
-        numbers = field.size if is_numeric(field) else 0
-        has_codes = is_discrete(field) and (self.one_hot or not is_numeric(field))
-        codes = field.size * (field.num_values or 0) if has_codes else 0
+        numbers = field.size if field.is_numeric else 0
+        codes = field.size * field.num_codes if self._has_codes(field) else 0
         return numbers + codes + (1 if self.flag_unknown else 0)
+
+    def _has_codes(self, field: Field) -> bool:
+        return field.is_coded and (self.one_hot or not field.is_numeric)
 
     def field_width(self, class_name: str, field_name: str) -> int:
         """Number of encoder inputs of one field."""
@@ -167,12 +157,11 @@ class Featuriser:
         """Encoder inputs of known values of a field: (..., object, *shape) to (..., object, n)."""
         field, scale = self.schema.field(c, f), self.scales[c].of(f)
         parts = []
-        if is_numeric(field):
+        if field.is_numeric:
             numbers = as_numbers(field, value, dtype)
             parts.append((numbers - scale.value_mean) / scale.value_sd)
-        if is_discrete(field) and (self.one_hot or not is_numeric(field)):
-            index = (value.long() - int(field.low or 0)).clamp(0, (field.num_values or 1) - 1)
-            code = functional.one_hot(index, field.num_values or 1).to(dtype)
+        if self._has_codes(field):
+            code = functional.one_hot(field.to_codes(value.long()), field.num_codes).to(dtype)
             parts.append(code.flatten(2))
         return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
 

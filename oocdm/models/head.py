@@ -64,7 +64,7 @@ class Head(nn.Module):
     @property
     def num_outputs(self) -> int:
         """How many numbers a network must give for a target."""
-        choices = [f.size * (f.num_values or 0) for f in self.targets.values() if _is_choice(f)]
+        choices = [f.size * f.num_codes for f in self.targets.values() if _is_choice(f)]
         return max([2 * self.width, *choices])
 
     def spread(self, name: str) -> Tensor:
@@ -95,7 +95,7 @@ class Head(nn.Module):
         logits = {}
         for i, (v, field) in enumerate(self.targets.items()):
             if _is_choice(field):
-                n = field.size * (field.num_values or 0)
+                n = field.size * field.num_codes
                 chosen = out[:, :, i, :n]
                 if linear is not None:
                     chosen = chosen + linear[:, :, i, :n]
@@ -110,7 +110,7 @@ class Head(nn.Module):
         """
         i, field = list(self.targets).index(v), self.targets[v]
         if _is_choice(field):
-            n = field.size * (field.num_values or 0)
+            n = field.size * field.num_codes
             return lambda out, linear, now: (
                 out[:, :n] if linear is None else out[:, :n] + linear[:, :n],
                 None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from oocdm.models.features import Targets
-from oocdm.schema import Boolean, Field, Integer, Schema
+from oocdm.schema import Boolean, Field, FieldKey, Integer, Schema
 
 LOG_2PI = 1.8378770664093453
 PROBABILITY_FLOOR = 1e-5
@@ -112,7 +112,7 @@ class CategoricalField:
         flat = self.log_probabilities.exp().flatten(0, -2)
         # On the processor, where the generator is: so draws are the same on every device.
         drawn = torch.multinomial(flat.cpu(), 1, generator=generator).to(flat.device)
-        return drawn.view(self.log_probabilities.shape[:-1]) + int(self.field.low or 0)
+        return self.field.from_codes(drawn.view(self.log_probabilities.shape[:-1]))
 
     def mode(self) -> Tensor:
         """The most likely value of the field."""
@@ -125,7 +125,7 @@ class CategoricalField:
         depend on which one it is; the others are drawn below it.
         """
         logits = self.log_probabilities
-        code = (value.long() - int(self.field.low or 0)).clamp(0, logits.shape[-1] - 1)
+        code = self.field.to_codes(value.long())
         is_chosen = functional.one_hot(code, logits.shape[-1]).bool()
         uniform = torch.rand(logits.shape, generator=generator, dtype=torch.float64)
         gumbel = -(-uniform.clamp(1e-12, 1 - 1e-12).log()).log()
@@ -136,16 +136,16 @@ class CategoricalField:
 
     def with_noise(self, noise: Tensor) -> Tensor:
         """The value that the prediction becomes with some noise."""
-        return (self.log_probabilities + noise).argmax(-1) + int(self.field.low or 0)
+        return self.field.from_codes((self.log_probabilities + noise).argmax(-1))
 
 
 FieldDistribution = NormalField | CategoricalField
 
 
 class FieldPredictions(Protocol):
-    """Distributions of target fields, indexed as `predictions["Block", "s1"]`."""
+    """Distributions of target fields, indexed as `predictions["Block.s1"]`."""
 
-    def __getitem__(self, key: tuple[str, str]) -> FieldDistribution:
+    def __getitem__(self, key: FieldKey) -> FieldDistribution:
         """The distribution of one target for every object."""
         ...
 
@@ -168,16 +168,25 @@ class ClassPrediction:
     sigma: Tensor
     logits: Mapping[str, Tensor]
 
+    @staticmethod
+    def stack(each: Sequence[ClassPrediction]) -> ClassPrediction:
+        """Several batches, one after the other."""
+        return ClassPrediction(
+            torch.cat([p.mean for p in each]),
+            torch.cat([p.sigma for p in each]),
+            {v: torch.cat([p.logits[v] for p in each]) for v in each[0].logits},
+        )
+
 
 class Predictions:
-    """Distributions of every target field, indexed as `predictions["Block", "s1"]`."""
+    """Distributions of every target field, indexed as `predictions["Block.s1"]`."""
 
     def __init__(self, schema: Schema, classes: Mapping[str, ClassPrediction]) -> None:
         self.schema = schema
         self.classes = classes
 
-    def __getitem__(self, key: tuple[str, str]) -> FieldDistribution:
-        c, f = key
+    def __getitem__(self, key: FieldKey) -> FieldDistribution:
+        c, f = self.schema.split(key)
         field = self.schema.field(c, f)
         prediction = self.classes[c]
         if field.likelihood == "categorical":
@@ -214,7 +223,7 @@ class Predictions:
                 if isinstance(field, Boolean):
                     value = (value + 1) / 2
                 # Unknown values hold 0, which need not be one of the field's.
-                code = (value - float(field.low or 0)).long().clamp(0, logits.shape[-1] - 1)
+                code = field.to_codes(value.long())
                 chosen = log_floored_softmax(logits).gather(-1, code.unsqueeze(-1))
                 columns[i] = chosen.squeeze(-1).sum(-1)
             score = torch.stack(columns, -1) if prediction.logits else score

@@ -13,13 +13,13 @@ from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import ModelError
-from oocdm.graph import Layout, VariableEdges
+from oocdm.graph import Layout, Neighbours, VariableEdges
 from oocdm.models.features import Inputs
 from oocdm.models.head import HeadOptions
 from oocdm.models.initial import xavier
-from oocdm.models.prediction import Predictions
+from oocdm.models.prediction import ClassPrediction, Predictions
 from oocdm.models.scales import Scales
-from oocdm.models.world_model import AbstractWorldModel, Structures
+from oocdm.models.world_model import AbstractWorldModel, NeighboursPredictor, Structures
 from oocdm.schema import Schema
 
 # What a network makes of all variables before it knows the graph.
@@ -91,6 +91,26 @@ class AbstractVariableModel(AbstractWorldModel):
     def forward(self, inputs: Inputs, *structures: Structures) -> tuple[Predictions, ...]:
         encoded = self.encode(self._variables(inputs))
         return tuple(self._predictions(inputs, encoded, each) for each in structures)
+
+    def compile_neighbours(self, neighbours: Neighbours) -> NeighboursPredictor:
+        structure, columns = neighbours.structure.flags, np.stack(self.layout.by_target)
+        # Outputs do not share predictors: one part can be turned for all of them at once.
+        parts = sorted(set().union(*(each.tolist() for each in neighbours.parts.values())))
+        rows = np.repeat(structure[None], 1 + len(parts), axis=0)
+        for row, part in zip(rows[1:], parts, strict=True):
+            row[columns[:, part]] ^= True
+        structures = self.rows(rows).split(1)
+
+        @torch.no_grad()
+        def predict(inputs: Inputs) -> Predictions:
+            found = self(inputs, *structures)
+            classes = {}
+            for c, chosen in neighbours.parts.items():
+                here = [0, *(1 + parts.index(part) for part in chosen)]
+                classes[c] = ClassPrediction.stack([found[i].classes[c] for i in here])
+            return Predictions(self.schema, classes)
+
+        return predict
 
     def _variables(self, inputs: Inputs) -> Tensor:
         """All variables in the order of the graph: (input, batch, number)."""

@@ -84,7 +84,7 @@ class ActionVariables:
             _repeat([(-np.inf if f.low is None else f.low, n) for f, n in numbers], device),
             _repeat([(np.inf if f.high is None else f.high, n) for f, n in numbers], device),
             _repeat([(isinstance(f, Integer), n) for f, n in numbers], device).bool(),
-            _repeat([(f.num_values or 0, n) for f, n in choices], device).long(),
+            _repeat([(f.num_codes, n) for f, n in choices], device).long(),
             idle,
         )
 
@@ -107,7 +107,7 @@ class ActionVariables:
     def max_values(self) -> int:
         """The largest number of values of a choice, whether or not one that has it acts now."""
         fields = (field for _, _, field in action_fields(self.schema) if is_choice(field))
-        return max((field.num_values or 0 for field in fields), default=0)
+        return max((field.num_codes for field in fields), default=0)
 
     def decode(self, values: Tensor) -> dict[str, dict[str, Tensor]]:
         """Values (sample, variable) as actions (sample * batch, object, ...) a field.
@@ -120,7 +120,7 @@ class ActionVariables:
         actions: dict[str, dict[str, Tensor]] = {}
         for (c, f), grid in self.grids.items():
             field = self.schema.field(c, f)
-            dtype = torch.float32 if field.dtype is np.float32 else torch.int64
+            dtype = torch.float32 if field.is_real else torch.int64
             chosen = padded[:, grid]
             if (c, f) in self.idle:
                 chosen = torch.where(grid >= 0, chosen, self.idle[c, f])

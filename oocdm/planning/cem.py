@@ -26,12 +26,12 @@ class CEM(Planner):
     >>> class Pushing:
     ...     schema = Schema(Ball)
     ...     def step(self, before, seed):
-    ...         x = before["Ball", "x"] + before["Ball", "push"]
+    ...         x = before["Ball.x"] + before["Ball.push"]
     ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
     ...     def reward(self, before, after):
-    ...         return -(after["Ball", "x"] - 0.5).square().sum(1)
+    ...         return -(after["Ball.x"] - 0.5).square().sum(1)
     ...     def terminated(self, after):
-    ...         return after["Ball", "x"].amax(1) > 9
+    ...         return after["Ball.x"].amax(1) > 9
     >>> state = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(1, 1)}})
     >>> generator = torch.Generator().manual_seed(0)
     >>> plan = CEM(horizon=2, samples=100, elites=10).plan(Pushing(), state, generator=generator)

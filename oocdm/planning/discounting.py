@@ -35,12 +35,12 @@ def discounted_returns(
     >>> class Pushing:
     ...     schema = Schema(Ball)
     ...     def step(self, before, seed):
-    ...         x = before["Ball", "x"] + before["Ball", "push"]
+    ...         x = before["Ball.x"] + before["Ball.push"]
     ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
     ...     def reward(self, before, after):
-    ...         return after["Ball", "x"].sum(1)
+    ...         return after["Ball.x"].sum(1)
     ...     def terminated(self, after):
-    ...         return after["Ball", "x"].amax(1) > 2
+    ...         return after["Ball.x"].amax(1) > 2
     >>> state = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(1, 1)}})
     >>> sequences = torch.tensor([[[1.0], [1.0]], [[3.0], [1.0]]])  # two samples of two steps
     >>> start = state.map(lambda t: t.repeat(2, 1))

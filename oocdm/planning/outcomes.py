@@ -26,7 +26,7 @@ def checked_reward(simulator: Simulator, reward: Tensor, is_running: Tensor) -> 
     Traceback (most recent call last):
     ...
     oocdm.errors.PlanError: Task.reward: expected a tensor of numbers of shape (2,), one a row, \
-got float. Keep the rows apart, without float() or .item(), as in after['Mouse', 'health'].sum(1), \
+got float. Keep the rows apart, without float() or .item(), as in after["Mouse.health"].sum(1), \
 or repeat one for all of them: torch.full((after.batch_size,), 1.0).
     """
     rows = len(is_running)

@@ -66,12 +66,12 @@ class Problem:
     >>> class Pushing:
     ...     schema = Schema(Ball)
     ...     def step(self, before, seed):
-    ...         x = before["Ball", "x"] + before["Ball", "push"]
+    ...         x = before["Ball.x"] + before["Ball.push"]
     ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
     ...     def reward(self, before, after):
-    ...         return after["Ball", "x"].sum(1)
+    ...         return after["Ball.x"].sum(1)
     ...     def terminated(self, after):
-    ...         return after["Ball", "x"].amax(1) > 9
+    ...         return after["Ball.x"].amax(1) > 9
     >>> state = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(1, 1)}})
     >>> start = Belief.initial(ActionVariables.of(state), horizon=2)
     >>> problem = Problem(Pushing(), state, start, [torch.Generator()], 1.0, True, (), 0)

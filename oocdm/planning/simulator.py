@@ -25,12 +25,12 @@ class Simulator(Protocol):
     >>> class Pushing:
     ...     schema = Schema(Ball)
     ...     def step(self, before, seed):
-    ...         x = before["Ball", "x"] + before["Ball", "push"]
+    ...         x = before["Ball.x"] + before["Ball.push"]
     ...         return Snapshot.of(self.schema, {"Ball": {"x": x}}, before.present)
     ...     def reward(self, before, after):
-    ...         return -after["Ball", "x"].square().sum(1)
+    ...         return -after["Ball.x"].square().sum(1)
     ...     def terminated(self, after):
-    ...         return after["Ball", "x"].amax(1) > 9
+    ...         return after["Ball.x"].amax(1) > 9
     >>> simulator: Simulator = Pushing()
     """
 

@@ -18,7 +18,7 @@ def to_snapshot(schema: Schema, state: WorldState) -> Snapshot:
     >>> class Ball(ObjectClass):
     ...     x = Real()
     >>> state = WorldState({"Ball": {"x": np.zeros((7, 3))}}, {"Ball": np.ones((7, 3), bool)})
-    >>> to_snapshot(Schema(Ball), state)["Ball", "x"].dtype
+    >>> to_snapshot(Schema(Ball), state)["Ball.x"].dtype
     torch.float32
     """
     # Copies, since a world may step its arrays in place.

@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from oocdm.data.values import check_allowed, read_numbers
 from oocdm.errors import DataError, SchemaError, suggest
-from oocdm.schema import Categorical, Field, Schema
+from oocdm.schema import Boolean, Categorical, Field, Schema
 from oocdm.worlds.world import WorldState
 
 Observation = dict[str, dict[str, np.ndarray]]
@@ -156,12 +156,12 @@ def _space(field: Field, rows: int) -> spaces.Space[Any]:
     warning of Gymnasium's checker.
     """
     shape = (rows, *field.shape)
-    if isinstance(field, Categorical) or field.kind == "boolean":
-        return spaces.MultiDiscrete(np.full(shape, field.num_values, dtype=np.int64))
+    if isinstance(field, Boolean | Categorical):
+        return spaces.MultiDiscrete(np.full(shape, field.num_codes, dtype=np.int64))
     low, high = field.low, field.high
     if not field.action:  # absent objects are seen as 0, which therefore has to lie in the space
         low, high = (None if low is None else min(low, 0)), (None if high is None else max(high, 0))
-    if field.dtype is np.float32:
+    if field.is_real:
         end = np.inf if field.action else float(np.finfo(np.float32).max)
         lowest, highest = (-end if low is None else low), (end if high is None else high)
         return spaces.Box(np.float32(lowest), np.float32(highest), shape, np.float32)

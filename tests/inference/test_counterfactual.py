@@ -191,7 +191,7 @@ def lamp(x: float, place: list[float], phase: int, on: int) -> Snapshot:
 
 
 def changes(spread: float, was: Snapshot, would: Snapshot) -> list[str]:
-    spreads = {("Lamp", "x"): torch.tensor([spread]), ("Lamp", "place"): torch.full((2,), spread)}
+    spreads = {"Lamp.x": torch.tensor([spread]), "Lamp.place": torch.full((2,), spread)}
     return str(Counterfactual((7,), (was,), (would,), spreads)).splitlines()
 
 
@@ -227,8 +227,8 @@ def test_spreads_are_those_of_training_or_of_the_data(preset: str) -> None:
     result = SimpleNamespace(model=random_model(WHOLE, preset), graph=ClassGraph.full(WHOLE.schema))
     found = counterfactual(result, WHOLE, 0, 0, {}, horizon=1)
     expected = WHOLE.values["Ant"]["place"].std((0, 1))
-    np.testing.assert_allclose(found.spreads["Ant", "place"], expected, rtol=0.2)
-    assert ("Ant", "level") not in found.spreads and ("Ant", "mass") in found.spreads
+    np.testing.assert_allclose(found.spreads["Ant.place"], expected, rtol=0.2)
+    assert "Ant.level" not in found.spreads and "Ant.mass" in found.spreads
 
 
 def test_objects_may_be_named_as_they_were_logged() -> None:

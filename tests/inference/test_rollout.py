@@ -41,10 +41,11 @@ def test_futures_are_drawn_step_by_step() -> None:
 
 def test_intervals_hold_their_share_of_the_futures() -> None:
     found = rollout(RESULT, STATE, ACTIONS, samples=200, seed=0)
-    values = found.values("Ant", "x")
+    values = found.values("Ant.x")
+    assert torch.equal(found.values("Ant", "x"), values)
     assert values.shape == (4, 3, 200, *STATE["Ant", "x"].shape[1:])
-    low, high = found.interval("Ant", "x", share=0.8)
-    mean = found.mean("Ant", "x")
+    low, high = found.interval("Ant.x", share=0.8)
+    mean = found.mean("Ant.x")
     assert low.shape == high.shape == mean.shape == (4, *STATE["Ant", "x"].shape)
     inside = (values >= low.unsqueeze(2)) & (values <= high.unsqueeze(2))
     assert 0.79 < float(inside.double().mean()) < 0.85
@@ -222,7 +223,7 @@ def test_a_share_lies_between_0_and_1() -> None:
 
 def test_choices_have_probabilities_and_no_mean() -> None:
     found = rollout(RESULT, STATE, ACTIONS, samples=20, seed=0)
-    shares = found.probabilities("Ant", "heading")
+    shares = found.probabilities("Ant.heading")
     assert shares.shape == (4, *STATE["Ant", "heading"].shape, 3)
     assert torch.allclose(shares.sum(-1), torch.ones(()).double())
     first = (found.values("Ant", "heading") == 1).double().mean(2)

@@ -457,12 +457,12 @@ def test_actions_are_checked_as_in_the_true_world() -> None:
         (
             Task(lambda b, a: a["Ant", "x"], TASK.terminated, []),
             "Task.reward: expected a tensor of numbers of shape (1,), one a row, got shape (1, 3). "
-            "Reduce over the objects, as in after['Ant', 'x'].sum(1).",
+            'Reduce over the objects, as in after["Ant.x"].sum(1).',
         ),
         (
             Task(TASK.reward, lambda a: a["Ant", "x"][:, 0], []),
             "Task.terminated: expected booleans, got torch.float32. Compare with something, as in "
-            "(after['Ant', 'x'] < 0).any(1).",
+            '(after["Ant.x"] < 0).any(1).',
         ),
     ],
 )

@@ -151,7 +151,7 @@ def test_samples_follow_the_distribution() -> None:
 
 
 def test_samples_depend_on_the_generator_only() -> None:
-    found = one_class(Real(), torch.zeros(2, 3, 1), torch.ones(2, 3, 1))["Thing", "f"]
+    found = one_class(Real(), torch.zeros(2, 3, 1), torch.ones(2, 3, 1))["Thing.f"]
     draws = [found.sample(torch.Generator().manual_seed(1)) for _ in range(2)]
     assert torch.equal(*draws)
 

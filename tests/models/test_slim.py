@@ -156,12 +156,10 @@ def test_what_lasts_is_never_out_of_date() -> None:
 
     def move(changed: Snapshot) -> None:
         check(changed)
-        before = slim(changed)["Mouse", "health"]
+        before = slim(changed)["Mouse.health"]
         changed["Mouse", "position"].add_(1).remainder_(8)
         check(changed)
-        assert not torch.equal(
-            parameters(before)[0], parameters(slim(changed)["Mouse", "health"])[0]
-        )
+        assert not torch.equal(parameters(before)[0], parameters(slim(changed)["Mouse.health"])[0])
         changed.present["Monster"][:, 0] = False
         check(changed)
 

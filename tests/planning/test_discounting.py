@@ -119,28 +119,28 @@ def replaced(**methods: Any) -> Pushing:
         (
             replaced(reward=lambda self, before, after: after["Ball", "x"]),
             "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got shape "
-            "(2, 1). Reduce over the objects, as in after['Ball', 'x'].sum(1).",
+            '(2, 1). Reduce over the objects, as in after["Ball.x"].sum(1).',
         ),
         (
             replaced(reward=lambda self, before, after: 1.0),
             "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got float. "
-            "Keep the rows apart, without float() or .item(), as in after['Ball', 'x'].sum(1), or "
+            'Keep the rows apart, without float() or .item(), as in after["Ball.x"].sum(1), or '
             "repeat one for all of them: torch.full((after.batch_size,), 1.0).",
         ),
         (
             replaced(reward=lambda self, before, after: after["Ball", "x"].sum(1).numpy()),
             "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got ndarray. "
-            "Stay with torch, without .numpy(), as in after['Ball', 'x'].sum(1).",
+            'Stay with torch, without .numpy(), as in after["Ball.x"].sum(1).',
         ),
         (
             replaced(reward=lambda self, before, after: after["Ball", "x"].sum()),
             "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got shape "
-            "(). Reduce over the objects only, not over the rows, as in after['Ball', 'x'].sum(1).",
+            '(). Reduce over the objects only, not over the rows, as in after["Ball.x"].sum(1).',
         ),
         (
             replaced(reward=lambda self, before, after: None),
             "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got "
-            "NoneType. Let the function return what it computes, as in after['Ball', 'x'].sum(1).",
+            'NoneType. Let the function return what it computes, as in after["Ball.x"].sum(1).',
         ),
         (
             replaced(reward=lambda self, before, after: torch.tensor([0.0, torch.nan])),
@@ -158,18 +158,18 @@ def replaced(**methods: Any) -> Pushing:
             replaced(terminated=lambda self, after: torch.zeros(3, dtype=torch.bool)),
             "Simulator.terminated: expected a tensor of booleans of shape (2,), one a row, got "
             "shape (3,). The first axis of a batch is its rows: keep it whole, as in "
-            "(after['Ball', 'x'] < 0).any(1).",
+            '(after["Ball.x"] < 0).any(1).',
         ),
         (
             replaced(terminated=lambda self, after: False),
             "Simulator.terminated: expected a tensor of booleans of shape (2,), one a row, got "
             "bool. Leave `terminated` out if it never ends, else keep the rows apart, as in "
-            "(after['Ball', 'x'] < 0).any(1).",
+            '(after["Ball.x"] < 0).any(1).',
         ),
         (
             replaced(terminated=lambda self, after: torch.zeros(2)),
             "Simulator.terminated: expected booleans, got torch.float32. Compare with something, "
-            "as in (after['Ball', 'x'] < 0).any(1).",
+            'as in (after["Ball.x"] < 0).any(1).',
         ),
     ],
 )

@@ -10,7 +10,7 @@ import numpy as np
 from oocdm.data import Dataset
 from oocdm.errors import DataError
 from oocdm.graph import Edge
-from oocdm.schema import Categorical, Field
+from oocdm.schema import Field
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def fixed_slots(data: Dataset) -> dict[str, np.ndarray]:
 
 def numbers(field: Field, values: np.ndarray) -> np.ndarray:
     """Values (..., *shape) as numbers (..., feature); unordered ones as one-hot codes."""
-    if isinstance(field, Categorical):
-        return np.eye(field.num_values)[values]
+    if not field.is_numeric:
+        return np.eye(field.num_codes)[values]
     leading = values.shape[: values.ndim - len(field.shape)]
     return values.reshape(*leading, field.size).astype(float)

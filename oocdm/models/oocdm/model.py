@@ -41,7 +41,7 @@ from oocdm.models.world_model import (
     NeighboursPredictor,
     Structures,
 )
-from oocdm.schema import Schema
+from oocdm.schema import FieldKey, Schema
 
 
 class OocdmModel(AbstractWorldModel):
@@ -236,10 +236,11 @@ class _EachTarget:
     def __init__(self, targets: Mapping[tuple[str, str], TabledTarget], view: View) -> None:
         self._targets, self._view = targets, view
 
-    def __getitem__(self, key: tuple[str, str]) -> FieldDistribution:
-        target = self._targets[key]
+    def __getitem__(self, key: FieldKey) -> FieldDistribution:
+        c, f = self._view.schema.split(key) if isinstance(key, str) else key
+        target = self._targets[c, f]
         field, first, second = target.field, *target(self._view)
-        shape = (*self._view.now.present[key[0]].shape, *field.shape)
+        shape = (*self._view.now.present[c].shape, *field.shape)
         if second is None:
             return CategoricalField(field, log_floored_softmax(first.view(*shape, -1)))
         return NormalField(field, first.view(shape), second.view(shape))

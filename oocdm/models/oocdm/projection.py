@@ -10,7 +10,7 @@ from torch import Tensor
 
 from oocdm.models.features import Featuriser
 from oocdm.models.oocdm.encoder import Encoder
-from oocdm.models.oocdm.view import MOST_CODES, View, all_values, combine, num_codes
+from oocdm.models.oocdm.view import MOST_CODES, View, all_values, combine, num_all_codes
 
 
 class Projection:
@@ -33,12 +33,12 @@ class Projection:
         self.c, self.bias = c, bias
         self._featuriser, self._encoder = featuriser, encoders[c]
         self._fields = featuriser.schema.fields(c)
-        self._num_codes = {f: num_codes(self._fields[f]) or 1 for f in fields}
+        self._num_codes = {f: num_all_codes(self._fields[f]) or 1 for f in fields}
         self.tables: list[tuple[tuple[str, ...], Tensor]] = []
         self.encoded: list[tuple[str, Tensor]] = []
         together: list[str] = []
         for f in fields:
-            if num_codes(self._fields[f]) is None:
+            if num_all_codes(self._fields[f]) is None:
                 self.encoded.append((f, weight[self._channels(f)].contiguous()))
             elif math.prod(self._num_codes[g] for g in (*together, f)) <= MOST_CODES:
                 together.append(f)

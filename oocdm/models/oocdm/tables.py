@@ -10,7 +10,7 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.models.oocdm.single import Outputs, SingleTarget
-from oocdm.models.oocdm.view import View, all_values, combine, num_codes
+from oocdm.models.oocdm.view import View, all_values, combine, num_all_codes
 
 MOST_ROWS = 1 << 16  # larger tables cost more than they save
 
@@ -29,7 +29,7 @@ class TabledTarget:
         own = [(target.c, f) for f in target.own]
         heard = [(k, f) for k, names in target.others.items() for f in names]
         self._parents = [(c, f, schema.field(c, f)) for c, f in own + heard]
-        self._counts = [num_codes(field) or MOST_ROWS + 1 for _, _, field in self._parents]
+        self._counts = [num_all_codes(field) or MOST_ROWS + 1 for _, _, field in self._parents]
         self._is_small = (
             math.prod(self._counts) <= MOST_ROWS
             and target.c not in target.others

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.models.features import Featuriser, are_equal, is_discrete
+from oocdm.models.features import Featuriser, are_equal
 from oocdm.models.oocdm.encoder import Encoder
 from oocdm.models.scales import as_numbers
 from oocdm.schema import Field
@@ -77,7 +77,7 @@ class View:
 
     def _are_equal(self, k: str, c: str, f: str) -> Tensor:
         ours, theirs = self.schema.field(c, f), self.schema.field(k, f)
-        if num_codes(ours) is None or (ours.low, ours.high) != (theirs.low, theirs.high):
+        if num_all_codes(ours) is None or (ours.low, ours.high) != (theirs.low, theirs.high):
             return are_equal(self.now.values[c][f], self.now.values[k][f])
         # One number a value is less to compare than its components.
         batch, objects = self.now.present[c].shape
@@ -90,16 +90,16 @@ class View:
         return self.once(("absent", c), lambda: None if bool(present.all()) else ~present)
 
 
-def num_codes(field: Field) -> int | None:
+def num_all_codes(field: Field) -> int | None:
     """How many values a field has; None if they are not few enough to go through them all.
 
     >>> from oocdm.schema import Integer, Real
-    >>> num_codes(Integer(0, 7, shape=(2,))), num_codes(Real())
+    >>> num_all_codes(Integer(0, 7, shape=(2,))), num_all_codes(Real())
     (64, None)
     """
-    if not is_discrete(field):
+    if not field.is_coded:
         return None
-    count = (field.num_values or 1) ** field.size
+    count = field.num_codes**field.size
     return count if count <= MOST_CODES else None
 
 
@@ -110,19 +110,17 @@ def all_values(field: Field) -> Tensor:
     >>> all_values(Integer(2, 4)).tolist()
     [2, 3, 4]
     """
-    low, n = int(field.low or 0), field.num_values or 1
-    rows = list(itertools.product(range(low, low + n), repeat=field.size))
-    return torch.tensor(rows).reshape(-1, *field.shape)
+    rows = list(itertools.product(range(field.num_codes), repeat=field.size))
+    return field.from_codes(torch.tensor(rows).reshape(-1, *field.shape))
 
 
 def _code(field: Field, values: Tensor) -> Tensor:
-    low, n = int(field.low or 0), field.num_values or 1
-    # Rows that are no objects hold 0, which need not be a value.
-    parts = (values - low if low else values).clamp(0, n - 1).flatten(0, 1).long()
+    # Rows that are no objects hold 0, which need not be a value: codes are clipped.
+    parts = field.to_codes(values).flatten(0, 1).long()
     if field.shape == ():
         return parts
     parts = parts.flatten(1)
-    return combine((part, n) for part in parts.unbind(1))
+    return combine((part, field.num_codes) for part in parts.unbind(1))
 
 
 def combine(codes: Iterable[tuple[Tensor, int]]) -> Tensor:

@@ -216,7 +216,7 @@ def test_numbers_of_objects_do_not_matter(world: tuple[Schema, dict[str, int], i
     )
     width = {
         c: sum(
-            field.num_values if isinstance(field, Categorical) else field.size
+            field.num_codes if isinstance(field, Categorical) else field.size
             for field in schema.fields(c).values()
         )
         for c in counts

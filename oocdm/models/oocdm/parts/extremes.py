@@ -12,7 +12,7 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.graph import ClassEdges
-from oocdm.models.features import comparable, is_known, is_numeric
+from oocdm.models.features import comparable, is_known
 from oocdm.models.oocdm.first_layer import FirstLayer
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.options import ModelOptions
@@ -54,7 +54,7 @@ class Extremes(AbstractLinear):
             Column(k, f, is_difference)
             for k in schema.classes
             for f, field in schema.fields(k).items()
-            if is_numeric(field)
+            if field.is_numeric
             for is_difference in ((False, True) if f in comparable(schema, k, c) else (False,))
             for _ in range(2 * field.size)  # largest, then smallest
         ]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.models.features import are_equal, comparable, is_discrete, is_known
+from oocdm.models.features import are_equal, comparable, is_known
 from oocdm.models.initial import xavier
 from oocdm.models.named import ParametersByName
 from oocdm.models.oocdm.first_layer import FirstLayer
@@ -56,7 +56,7 @@ class Messages(AbstractGathered):
         schema, c, s = place.schema, place.class_name, place.num_targets
         d = self.width = place.options.message_dim
         self.equal_fields = {
-            k: [f for f in comparable(schema, k, c) if is_discrete(schema.field(c, f))]
+            k: [f for f in comparable(schema, k, c) if schema.field(c, f).is_coded]
             if place.options.enrich
             else []
             for k in schema.classes
