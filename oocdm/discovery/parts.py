@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from oocdm.graph import EdgeIndex
+from oocdm.graph import ClassEdges
 from oocdm.models.network import PATHS
 from oocdm.schema import Schema
 
@@ -21,14 +21,14 @@ class StructureParts:
         return StructureParts(schema)
 
     def __init__(self, schema: Schema) -> None:
-        index = EdgeIndex.of(schema)
+        index = ClassEdges.of(schema)
         self.num_edges = len(index)
         self.targets = [(c, v) for c in schema.classes for v in schema.targets(c)]
         self.width = self.num_edges + len(self.targets) * len(PATHS)
         self.is_edge = np.arange(self.width) < self.num_edges
         self.columns = [
             np.concatenate(
-                [index.of_target(c, v), self.num_edges + len(PATHS) * i + np.arange(len(PATHS))]
+                [index.into(f"{c}.{v}"), self.num_edges + len(PATHS) * i + np.arange(len(PATHS))]
             )
             for i, (c, v) in enumerate(self.targets)
         ]

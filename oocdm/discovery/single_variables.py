@@ -8,7 +8,7 @@ it; one pass over the data gives the gains of one variable for all targets.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -62,8 +62,7 @@ def discover_variables(
     gains = _gains(data, tested, _Scorer(model, graph, resolution), settling)
     is_tested = tested.ravel()
     evidence = rule.evidence(edges, gains, rule.is_found(gains, is_tested), is_tested)
-    is_allowed = allowed.matrix.ravel()
-    return replace(evidence, decision=np.where(is_allowed, evidence.decision, "no"))
+    return evidence.with_rejected(~allowed.mask)
 
 
 @dataclass(frozen=True)

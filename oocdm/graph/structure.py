@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from oocdm.errors import GraphError
-from oocdm.graph.edge_spaces import AbstractEdgeSpace, Graph
+from oocdm.graph.class_graph import AbstractEdgeSpace, Graph
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -106,11 +106,7 @@ class Ticsa(AbstractVariableMethod):
         network, free = _network(look.model), look.free
         probability = network.logits.sigmoid().detach().cpu().double().numpy()
         found = probability > 0.5
-        evidence = replace(
-            Evidence.nothing(network.edges),
-            score=np.where(free, probability, np.nan),
-            decision=np.where(free, np.where(found, "yes", "no"), "untestable"),
-        )
+        evidence = Evidence.of_test(network.edges, free, found, ~found, score=probability)
         return Discovery(np.where(free, found, look.estimate), evidence)
 
 

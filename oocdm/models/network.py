@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oocdm.graph import ClassEdges, ClassGraph, EdgeIndex, Graph
+from oocdm.graph import ClassEdges, ClassGraph, Graph
 from oocdm.models.features import Featuriser, Inputs
 from oocdm.models.hiding import HidingPlan
 from oocdm.models.named import ModulesByName
@@ -34,9 +34,9 @@ class AbstractClassModel(AbstractWorldModel):
     def __init__(self, schema: Schema, options: ModelOptions, scales: Scales | None) -> None:
         scales = scales if scales is not None and options.normalise else Scales.unit(schema)
         featuriser = Featuriser(schema, scales, options.enrich, options.flag_unknown)
-        super().__init__(ClassEdges(schema), featuriser, options.head)
+        super().__init__(ClassEdges.of(schema), featuriser, options.head)
         self.options = options
-        self.index = EdgeIndex.of(schema)
+        self.index = ClassEdges.of(schema)
         self._init_parameters()
         self.num_targets = sum(len(schema.targets(c)) for c in schema.classes)
         self.register_buffer("paths", torch.ones(self.num_targets * len(PATHS)))

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oocdm.graph import EdgeIndex
+from oocdm.graph import ClassEdges
 from oocdm.models.features import Featuriser
 from oocdm.models.network import PATHS, AbstractClassModel
 from oocdm.models.world_model import Structures
@@ -77,7 +77,7 @@ def _extreme_edges(featuriser: Featuriser, c: str) -> tuple[Tensor, Tensor]:
 
     First the global edge from its source; then the local one of a difference, else -1.
     """
-    schema, index = featuriser.schema, EdgeIndex.of(featuriser.schema)
+    schema, index = featuriser.schema, ClassEdges.of(featuriser.schema)
     positions, own = np.arange(len(index)), list(schema.fields(c))
     local = index.local_block(positions, c)
     columns = featuriser.extreme_columns[c]

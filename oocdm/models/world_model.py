@@ -37,7 +37,7 @@ SnapshotPredictor = Callable[[Snapshot], Predictions]
 # The same for states of which everything is known, one target at a time.
 SlimPredictor = Callable[[Snapshot], FieldPredictions]
 
-# Structures are given to a network as a matrix of 0 and 1: one column for each edge in EdgeIndex
+# Structures are given to a network as a matrix of 0 and 1: one column for each edge in ClassEdges
 # order, then one for each target and path. The rows of a batch are divided among them evenly.
 Structures = Tensor
 

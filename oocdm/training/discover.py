@@ -9,7 +9,7 @@ import numpy as np
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery, Settling, Stopping, single_variables
 from oocdm.errors import ModelError
-from oocdm.graph import ClassGraph, EdgeIndex, Evidence, Priors
+from oocdm.graph import ClassGraph, Evidence, Priors
 from oocdm.graph.priors import PriorKnowledge
 from oocdm.inference.fitted import check_fit, checked_data, checked_result
 from oocdm.methods import AbstractMethod, FirstLook, Look, Oocdm
@@ -48,7 +48,7 @@ def discover(
     check_fit("discover", result, data)
     method.check_data(data)
     edges, num_edges = result.model.edges, len(result.model.edges)
-    testable = edges.spread(EdgeIndex.of(result.schema).testable(data.max_counts))
+    testable = edges.testable(data.max_counts)
     known = _known(method, result, priors).over(edges)
     estimate, free = _start(method, result, known, testable)
     # Discovery may stop early: the transitions that it sees first must be any of them.
@@ -65,9 +65,8 @@ def discover(
     if found is None:
         raise _finds_none(method)
     found = keep_given(f"Method `{method.name}`: `discover`", found, estimate, free)
-    decision = np.where(known.forbidden & testable, "forbidden", found.evidence.decision)
-    decision = np.where(known.required, "required", decision)
-    return replace(found, evidence=replace(found.evidence, decision=decision))
+    evidence = found.evidence.with_given(known.required, known.forbidden & testable)
+    return replace(found, evidence=evidence)
 
 
 def _known(method: AbstractMethod, result: FitResult, priors: PriorKnowledge) -> Priors:

@@ -64,7 +64,7 @@ def keep_given(who: str, found: Discovery, estimate: np.ndarray, free: np.ndarra
     >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
     ...     x = Real()
-    >>> said = Discovery(np.array([True, True]), Evidence.nothing(ClassEdges(Schema(Ball))))
+    >>> said = Discovery(np.array([True, True]), Evidence.nothing(ClassEdges.of(Schema(Ball))))
     >>> keep_given("discover", said, np.zeros(2, bool), np.array([True, False])).structure
     array([ True, False])
     """

@@ -15,7 +15,7 @@ from torch import Tensor
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery
 from oocdm.errors import DataError, ModelError
-from oocdm.graph import EdgeIndex, Evidence, Graph, Priors
+from oocdm.graph import Evidence, Graph, Priors
 from oocdm.methods.method import AbstractMethod, FirstLook, Look, Standing, Term
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.features import Featuriser, Inputs
@@ -100,7 +100,7 @@ class Trainer:
             rows = np.random.default_rng(seed).permutation(len(held))
             self.held = Prepared.of(self.model, held, rows)
         edges = self.model.edges
-        self.testable = edges.spread(EdgeIndex.of(data.schema).testable(data.max_counts))
+        self.testable = edges.testable(data.max_counts)
         known_mask = None if known is None else edges.mask(known)
         start, self.free = method.start(edges, known_mask, self.testable)
         known_edges = Priors.none(data.schema) if priors is None else priors

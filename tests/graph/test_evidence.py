@@ -23,7 +23,7 @@ SCHEMA = Schema(Ball)  # four edges: x and push of oneself, x and push of others
 
 def some() -> Evidence:
     return Evidence(
-        ClassEdges(SCHEMA),
+        ClassEdges.of(SCHEMA),
         score=np.array([1.0, 0.001, np.nan, 0.2]),
         low=np.array([0.9, -0.01, np.nan, 0.0]),
         high=np.array([1.1, 0.02, np.nan, 0.4]),
@@ -50,7 +50,7 @@ def test_rows_survive_json() -> None:
         "decision": "undecided",
     }
     assert rows[2]["score"] is None
-    back = Evidence.from_rows(ClassEdges(SCHEMA), rows)
+    back = Evidence.from_rows(ClassEdges.of(SCHEMA), rows)
     for column in dataclasses.fields(Evidence)[1:]:
         np.testing.assert_array_equal(getattr(back, column.name), getattr(some(), column.name))
 
@@ -61,11 +61,11 @@ def test_wrong_columns_are_refused() -> None:
     with pytest.raises(GraphError, match=r"Evidence.decision: expected .*, got \['maybe'\]"):
         dataclasses.replace(some(), decision=np.array(["yes", "no", "maybe", "no"]))
     with pytest.raises(GraphError, match="one row for each possible edge"):
-        Evidence.from_rows(ClassEdges(SCHEMA), some().rows()[:3])
+        Evidence.from_rows(ClassEdges.of(SCHEMA), some().rows()[:3])
     rows = some().rows()
     del rows[1]["low"]
     with pytest.raises(GraphError, match="a row lacks 'low'"):
-        Evidence.from_rows(ClassEdges(SCHEMA), rows)
+        Evidence.from_rows(ClassEdges.of(SCHEMA), rows)
 
 
 def test_roc_auc_is_the_share_of_pairs_in_the_right_order() -> None:

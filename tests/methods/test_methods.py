@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from oocdm.discovery import Search, StructureParts
 from oocdm.envs.block import SCHEMA, TRUE_GRAPH
 from oocdm.errors import ModelError
-from oocdm.graph import ClassEdges, EdgeIndex
+from oocdm.graph import ClassEdges
 from oocdm.methods import (
     METHODS,
     AbstractMethod,
@@ -35,7 +35,7 @@ from tests.inference.ragged import ragged, random_model
 
 PARTS = StructureParts.of(SCHEMA)
 WIDTH = PARTS.width
-EDGES = ClassEdges(SCHEMA)
+EDGES = ClassEdges.of(SCHEMA)
 NUM_EDGES = len(EDGES)
 SEEDS = st.integers(0, 2**20)
 MODEL = FastModel(SCHEMA, ModelOptions(), None)
@@ -174,7 +174,7 @@ def test_few_graphs_still_divide_a_batch() -> None:
 
 # ---------------------------------------------------------------- where training starts
 
-TESTABLE = EdgeIndex.of(SCHEMA).testable({"Block": 5, "Total": 1})
+TESTABLE = ClassEdges.of(SCHEMA).testable({"Block": 5, "Total": 1})
 
 
 @pytest.mark.parametrize(("preset", "has_free_paths"), [("default", True), ("paper", False)])
@@ -211,9 +211,9 @@ def test_paper_discovers_by_leaving_out_of_the_full_graph() -> None:
     data = ragged(lengths=(4, 3))
     model = random_model(data, "paper")
     prepared = Prepared.of(model, data)
-    testable = EdgeIndex.of(data.schema).testable(data.max_counts)
+    testable = ClassEdges.of(data.schema).testable(data.max_counts)
     method = Oocdm.preset("paper", threshold=1e-3)
-    estimate, free = method.start(ClassEdges(data.schema), None, testable)
+    estimate, free = method.start(ClassEdges.of(data.schema), None, testable)
     found = method.discover(Look(model, prepared, estimate, free))
     assert found is not None
     scores = np.nan_to_num(found.evidence.score, nan=-1)
@@ -223,7 +223,7 @@ def test_paper_discovers_by_leaving_out_of_the_full_graph() -> None:
     other[: len(testable)] = False
     again = method.discover(Look(model, prepared, other, free))
     assert again is not None and again.graph == found.graph
-    known = method.start(ClassEdges(data.schema), found.graph.mask, testable)[1]
+    known = method.start(ClassEdges.of(data.schema), found.graph.mask, testable)[1]
     assert method.discover(Look(model, prepared, estimate, known)) is None
 
 

@@ -70,12 +70,10 @@ class VariableTests:
                 if settling is not None:
                     settling(done, int(is_asked.sum()))
         p_value, score = p_value.ravel(), score.ravel()
-        nothing = np.full(len(self.edges), np.nan)
-        told = ~np.isnan(p_value)
+        is_told = ~np.isnan(p_value)
         weighted = p_value if weights is None else np.minimum(p_value / weights, 1.0)
-        decision = np.where(free, np.where(told, "no", "undecided"), "untestable")
-        decision[told & (np.nan_to_num(weighted, nan=1.0) < self.alpha)] = "yes"
-        return Evidence(self.edges, score, nothing, nothing, p_value, nothing, decision)
+        is_found = is_told & (np.nan_to_num(weighted, nan=1.0) < self.alpha)
+        return Evidence.of_test(self.edges, free, is_found, is_told, score=score, p_value=p_value)
 
     def _answers(
         self, is_asked: np.ndarray, steps: dict[int, np.ndarray]
