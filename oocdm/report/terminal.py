@@ -40,10 +40,10 @@ def graph_text(
     Ball[0].v <- Ball[0].x, Ball[0].v
     """
     wanted: Graph = graph if true is None else graph.matching(true)
-    rows = []
+    shown, rows = graph | wanted, []
     for target in graph.targets:
         parts, is_right = [], True
-        for edge in (graph | wanted).edges(target):
+        for edge in shown.edges(target):
             is_in, is_true = str(edge) in graph, str(edge) in wanted
             is_right &= is_in == is_true
             notes = [] if evidence is None else _notes(evidence[str(edge)])

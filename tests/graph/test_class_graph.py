@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from itertools import product
@@ -204,6 +205,21 @@ def test_the_grounded_graph_of_two_blocks() -> None:
     assert grounded.parents("Total[0].t") == ["Total[0].t"]
 
 
+def test_spaces_are_made_once_and_equal_by_schema() -> None:
+    edges = ClassEdges.of(BLOCK)
+    assert ClassEdges.of(BLOCK) is edges and copy.deepcopy(edges) is edges
+    assert ClassEdges(BLOCK) == edges and hash(ClassEdges(BLOCK)) == hash(edges)
+    assert ClassEdges.of(Schema(type("Block", (ObjectClass,), {"u": Real()}))) != edges
+    values = np.random.default_rng(0).random((3, len(edges)))
+    assert edges.local_block(values, "Block").shape == (3, 4, 3)
+    assert edges.global_block(values, "Block", "Total").shape == (3, 4, 4)
+    assert edges.spread(values[0]) is not None and edges.mask(TRUE_GRAPH) is TRUE_GRAPH.mask
+
+
+def test_a_class_graph_covers_itself() -> None:
+    assert ClassGraph.covering(BLOCK, TRUE_GRAPH) == TRUE_GRAPH
+
+
 # ---------------------------------------------------------------- errors
 
 
@@ -218,6 +234,13 @@ def test_errors_of_names() -> None:
         ClassGraph.parse(BLOCK, ["Totl.s1 <- Block[*].s1"])
     with fails("Unknown field `Block.s9`. Did you mean `s3`? Known: s1, s2, s3, a.", SchemaError):
         ClassGraph.parse(BLOCK, ["Block.s1 <- self.s9"])
+
+
+def test_errors_of_targets() -> None:
+    known = "Block.s1, Block.s2, Block.s3, Total.s1, Total.s2, Total.s3, Total.t"
+    for ask in (ClassEdges.of(BLOCK).into, TRUE_GRAPH.parents):
+        with fails(f"Unknown target `Block.a`. Did you mean `Block.s3`? Known: {known}."):
+            ask("Block.a")
 
 
 def test_errors_of_edges() -> None:
