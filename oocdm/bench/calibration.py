@@ -14,7 +14,7 @@ from oocdm.bench.machine import describe_machine
 from oocdm.bench.results import recall
 from oocdm.envs import make
 from oocdm.envs.generated import GeneratedWorld
-from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.graph import ClassEdges, ClassGraph
 from oocdm.methods import Schedule
 from oocdm.training import fit
 from oocdm.worlds import collect
@@ -62,7 +62,7 @@ def _run_world(seed: int) -> dict[str, Any]:
     started = time.process_time()
     result = fit(data, seed=seed, schedule=SCHEDULE)
     processor_seconds = time.process_time() - started
-    testable = EdgeIndex.of(data.schema).testable(data.max_counts)
+    testable = ClassEdges.of(data.schema).testable(data.max_counts)
     score = np.nan_to_num(result.evidence.score)
     found = {"automatic": result.class_graph}
     for threshold in THRESHOLDS:
@@ -93,7 +93,7 @@ def _count(graph: ClassGraph, true: np.ndarray, testable: np.ndarray) -> dict[st
 
 
 def _wrong(graph: ClassGraph, true: np.ndarray, testable: np.ndarray) -> dict[str, list[str]]:
-    edges = np.array([str(edge) for edge in graph.index.edges])
+    edges = np.array(graph.space.names)
     return {
         "extra": edges[graph.mask & ~true & testable].tolist(),
         "missing": edges[~graph.mask & true & testable].tolist(),

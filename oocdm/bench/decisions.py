@@ -95,7 +95,7 @@ def _compare(result: FitResult, data: Prepared, counts: dict[str, int]) -> dict[
     )
     fast, literal = decide(ours), decide(theirs)
     is_tested = tested[:num_edges]
-    edges = np.array([str(edge) for edge in model.index.edges])
+    edges = np.array(model.edges.names)
     return {
         "edges": int(is_tested.sum()),
         "fast_seconds": seconds,

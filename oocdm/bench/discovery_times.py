@@ -18,7 +18,7 @@ from oocdm.discovery.independence.variable_tests import VariableTests
 from oocdm.envs import make
 from oocdm.errors import OocdmError
 from oocdm.graph import VariableEdges
-from oocdm.methods import Look, make_method, method_class
+from oocdm.methods import Inquiry, make_method, method_class
 from oocdm.methods.grader import Grader
 from oocdm.training import Trainer
 from oocdm.worlds import collect
@@ -91,7 +91,7 @@ def _time_model(method: str, data: Dataset) -> dict[str, Any]:
     chosen = make_method(method, "paper")
     trainer = Trainer(data, chosen, SEED)
     started = time.perf_counter()
-    chosen.discover(Look(trainer.model, trainer.held, trainer.structure, trainer.free))
+    chosen.discover(Inquiry(trainer.model, trainer.held, trainer.structure, trainer.free))
     return {"seconds": time.perf_counter() - started, "tests": None}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from oocdm.discovery import Gains, Tally
-from oocdm.graph import EdgeIndex
+from oocdm.graph import ClassEdges
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
 from oocdm.models.reference import ReferenceModel
@@ -23,13 +23,13 @@ def literal_gains(
     resolution: dict[str, torch.Tensor] | None = None,
 ) -> Gains:
     """As Algorithm 1 is written: one target's predictor with and without each edge."""
-    index = EdgeIndex.of(model.schema)
+    index = ClassEdges.of(model.schema)
     group = data.cluster.cpu().numpy()
     mean, error = np.zeros(len(structure)), np.zeros(len(structure))
     groups = np.zeros(len(structure), dtype=int)
     for c in model.schema.classes:
         for i, v in enumerate(model.schema.targets(c)):
-            columns = index.of_target(c, v)
+            columns = index.into(f"{c}.{v}")
             columns = columns[tested[columns]]
             tally = Tally(columns[None], structure)
             for start in range(0, len(data), CHUNK):

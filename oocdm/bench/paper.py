@@ -18,7 +18,6 @@ from oocdm.bench.results import recall, recall_all
 from oocdm.data import Dataset
 from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph, VariableEdges
-from oocdm.graph.variable_graph import compare_masks
 from oocdm.inference import evaluate
 from oocdm.methods import make_method
 from oocdm.training import FitResult, Progress, fit
@@ -183,15 +182,13 @@ def _run_cell(
 def _graph_figures(result: FitResult, chosen: Experiment, true: ClassGraph) -> dict[str, Any]:
     edges, evidence, counts = result.model.edges, result.evidence, chosen.counts
     level = "variable" if isinstance(edges, VariableEdges) else "class"
-    testable = edges.spread(true.index.testable(counts))
+    testable = edges.testable(counts)
     is_true, score = edges.mask(true), evidence.score
     wrong = (edges.mask(result.graph) != is_true) & testable
     names = np.array(edges.names)
     known = testable & ~np.isnan(score)
-    grounded = VariableEdges(result.schema, counts)
-    found = grounded.mask(result.graph)
     return {
-        "graph_accuracy": compare_masks(found, grounded.mask(true)).accuracy,
+        "graph_accuracy": result.graph.compare(true, counts).accuracy,
         f"wrong_{level}_edges": names[wrong].tolist(),
         f"testable_{level}_edges": int(testable.sum()),
         f"open_{level}_edges": names[evidence.decision == "undecided"].tolist(),

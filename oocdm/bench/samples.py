@@ -63,7 +63,7 @@ def _run_size(env: str, size: int, seed: int, progress: Tell | None) -> Result:
     assert true is not None
     data = collect(world, size, seed=seed)
     result = fit(data, seed=seed, schedule=replace(Schedule(), polish_steps=0), callback=tell)
-    testable = true.index.testable(chosen.counts)
+    testable = true.space.testable(chosen.counts)
     score = np.nan_to_num(result.evidence.score)
     found = {"automatic": result.class_graph.mask}
     found |= {str(threshold): score > threshold for threshold in THRESHOLDS}

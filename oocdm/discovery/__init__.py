@@ -1,14 +1,13 @@
 """How much edges help, how sure that is, and the rules that turn it into a graph."""
 
-from oocdm.discovery.decide import Discovery, Search, discover_around, discover_leave_one_out
+from oocdm.discovery.search import Discovery, Search, discover_around, discover_leave_one_out
 from oocdm.discovery.gains import (
     Gains,
-    Settling,
+    OnSettled,
     Stopping,
     Tally,
     part_gains,
 )
-from oocdm.discovery.parts import StructureParts
 from oocdm.discovery.rule import Rule
 from oocdm.discovery.single_variables import discover_variables
 
@@ -17,9 +16,8 @@ __all__ = [
     "Gains",
     "Rule",
     "Search",
-    "Settling",
+    "OnSettled",
     "Stopping",
-    "StructureParts",
     "Tally",
     "discover_around",
     "discover_leave_one_out",

@@ -11,7 +11,7 @@ import scipy  # whose `stats` loads when it is first used: half a second
 
 from oocdm.discovery.gains import Gains
 from oocdm.errors import OocdmError
-from oocdm.graph import AbstractEdgeSpace, Evidence
+from oocdm.graph import AbstractEdgeSpace, Evidence, decision_words
 
 CONFIDENCE = 0.95  # of the intervals
 
@@ -81,29 +81,24 @@ class Rule:
             found[tested] = scipy.stats.false_discovery_control(p) <= self.false_discovery_rate
         return found
 
+    def is_rejected(self, gains: Gains) -> np.ndarray:
+        """Which parts do not add the effect for sure: their intervals do not reach above it."""
+        high = gains.mean if self.threshold is not None else self.interval(gains)[1]
+        return high <= self.effect
+
     def decisions(self, gains: Gains, found: np.ndarray, tested: np.ndarray) -> np.ndarray:
         """In words: yes, no, undecided (the interval reaches above the effect) or untestable."""
-        _, high = self.interval(gains)
-        if self.threshold is not None:
-            high = gains.mean
-        words = np.where(found, "yes", np.where(high <= self.effect, "no", "undecided"))
-        return np.where(tested, words, "untestable")
+        return decision_words(tested, found, self.is_rejected(gains))
 
     def evidence(
         self, edges: AbstractEdgeSpace, gains: Gains, found: np.ndarray, tested: np.ndarray
     ) -> Evidence:
         """What the gains say of each edge; numbers only of those that were tested."""
-
-        def known(values: np.ndarray) -> np.ndarray:
-            return np.where(tested, values, np.nan)
-
-        low, high = map(known, self.interval(gains))
-        return Evidence(
-            edges,
-            score=known(gains.mean),
+        low, high = self.interval(gains)
+        return Evidence.of_test(
+            *(edges, tested, found, self.is_rejected(gains)),
+            score=gains.mean,
             low=low,
             high=high,
-            p_value=known(self.p_values(gains)),
-            stability=np.full(len(tested), np.nan),
-            decision=self.decisions(gains, found, tested),
+            p_value=self.p_values(gains),
         )

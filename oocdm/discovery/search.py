@@ -60,14 +60,16 @@ class Search:
         edges, helpful = gains.first(len(tested)), gains.mean > self.path_threshold
         useless = ~helpful
         helpful[: len(tested)] = self.rule.is_found(edges, tested, self.weights)
-        useless[: len(tested)] = self.rule.is_rejected(edges, helpful[: len(tested)], tested)
+        is_rejected = self.rule.is_rejected(edges)
+        useless[: len(tested)] = is_rejected & tested & ~helpful[: len(tested)]
         return helpful, useless
 
     def conclude(self, structure: Structure, gains: Gains, found: np.ndarray) -> Discovery:
         """A structure, with what the gains say of each edge that was free."""
         edges = gains.first(len(found))
         evidence = self.rule.evidence(structure.layout.edges, edges, found, self.free.edges)
-        return Discovery(structure, evidence)
+        is_given = structure.edges & ~self.free.edges
+        return Discovery(structure, evidence.with_given(is_given, np.zeros_like(is_given)))
 
 
 def discover_leave_one_out(

@@ -8,7 +8,7 @@ it; one pass over the data gives the gains of one variable for all targets.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,37 +16,36 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot
-from oocdm.discovery.gains import CHUNK, Gains, Settling, Tally
+from oocdm.discovery.gains import CHUNK, Gains, OnSettled, Tally
 from oocdm.discovery.rule import Rule
 from oocdm.discovery.same_objects import check_same_objects
 from oocdm.graph import ClassGraph, Evidence, Variable, VariableEdges, VariableGraph
 from oocdm.models.features import Targets
 from oocdm.models.hiding import hiding
-from oocdm.models.network import AbstractClassModel
+from oocdm.models.oocdm.model import OocdmModel
 
 
 @torch.no_grad()
 def discover_variables(
-    model: AbstractClassModel,
+    model: OocdmModel,
     data: Dataset,
     graph: ClassGraph,
     rule: Rule,
     resolution: Mapping[str, Tensor] | None = None,
-    settling: Settling | None = None,
+    on_settled: OnSettled | None = None,
 ) -> Evidence:
     """Test every edge between single variables that a class graph allows.
 
     Edges that the class graph does not have are "no" without a test; what the data never show is
     "untestable". For data with the same objects in every step, that the model was not fitted on.
-    `resolution` blurs the scores (see `AbstractWorldModel.resolution`); `settling` is told how
+    `resolution` blurs the scores (see `AbstractWorldModel.resolution`); `on_settled` is told how
     many edges are tested.
 
     >>> from oocdm.worlds import collect
     >>> from oocdm.envs.block import BlockWorld
-    >>> from oocdm.models.fast import FastModel
     >>> from oocdm.models.oocdm.options import ModelOptions
     >>> data = collect(BlockWorld(num_blocks=2), steps=40, seed=0)
-    >>> model = FastModel(data.schema, ModelOptions(), None)
+    >>> model = OocdmModel(data.schema, ModelOptions())
     >>> alone = ClassGraph.parse(data.schema, ["Block.s1 <- self.s1"])
     >>> found = discover_variables(model, data, alone, Rule())
     >>> [row["edge"] for row in found.rows() if row["score"] is not None]
@@ -59,11 +58,10 @@ def discover_variables(
     edges, allowed = VariableEdges(data.schema, counts), graph.ground(counts)
     is_input, is_output = (_ever_known(data, allowed, is_after) for is_after in (False, True))
     tested = allowed.matrix & is_input[:, None] & is_output
-    gains = _gains(data, tested, _Scorer(model, graph, resolution), settling)
+    gains = _gains(data, tested, _Scorer(model, graph, resolution), on_settled)
     is_tested = tested.ravel()
     evidence = rule.evidence(edges, gains, rule.is_found(gains, is_tested), is_tested)
-    is_allowed = allowed.matrix.ravel()
-    return replace(evidence, decision=np.where(is_allowed, evidence.decision, "no"))
+    return evidence.with_rejected(~allowed.mask)
 
 
 @dataclass(frozen=True)
@@ -81,10 +79,10 @@ class _Scorer:
     """Log-likelihoods of target variables under a class graph."""
 
     def __init__(
-        self, model: AbstractClassModel, graph: ClassGraph, resolution: Mapping[str, Tensor] | None
+        self, model: OocdmModel, graph: ClassGraph, resolution: Mapping[str, Tensor] | None
     ) -> None:
         self.model, self.resolution = model, resolution
-        self.predict = model.with_graph(graph)
+        self.predict = model.compile(graph)
 
     def chunks(self, data: Dataset) -> list[_Chunk]:
         """All transitions, few at a time."""
@@ -114,10 +112,10 @@ class _Scorer:
         return torch.cat([per_class[c].flatten(1) for c in self.model.predictors], dim=1)
 
 
-def _gains(data: Dataset, tested: np.ndarray, scorer: _Scorer, settling: Settling | None) -> Gains:
+def _gains(data: Dataset, tested: np.ndarray, scorer: _Scorer, on_settled: OnSettled | None) -> Gains:
     """What the tested inputs (input, output) add: one number for each pair, row after row."""
     size, total = tested.size, int(tested.sum())
-    gains = Gains(np.zeros(size), np.zeros(size), np.zeros(size, dtype=int))
+    gains = Gains.none(size)
     at = np.arange(size).reshape(tested.shape)
     chunks = scorer.chunks(data) if total else []
     for i in np.flatnonzero(tested.any(1)):
@@ -126,9 +124,9 @@ def _gains(data: Dataset, tested: np.ndarray, scorer: _Scorer, settling: Settlin
             without = scorer.without(chunk, np.arange(len(at)) == i)
             both = torch.cat([chunk.scores, without])
             tally.add(np.zeros(1, dtype=int), both, chunk.known, chunk.group)
-        tally.write(tested.ravel(), gains.mean, gains.error, gains.groups)
-        if settling is not None:
-            settling(int(tested[: i + 1].sum()), total)
+        tally.write(tested.ravel(), gains)
+        if on_settled is not None:
+            on_settled(int(tested[: i + 1].sum()), total)
     return gains
 
 

@@ -1,22 +1,200 @@
-"""Causal graphs at class level (OOCG): which fields of which classes cause which."""
+"""Causal graphs at class level (OOCG), and all edges that they may have in a fixed order.
+
+A space of edges makes graphs and a graph knows its space, so both stand here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
-from oocdm.errors import GraphError, SchemaError
-from oocdm.graph.edges import Edge, EdgeIndex
-from oocdm.graph.variable_graph import GraphComparison, Variable, VariableGraph, compare_masks
+from oocdm.errors import GraphError
+from oocdm.graph.edges import Edge, VariableEdge
+from oocdm.graph.graph import AbstractGraph, known_name
+from oocdm.graph.variable import Variable, variable_names
+from oocdm.graph.variable_graph import VariableGraph
 from oocdm.schema import Schema
 
-if TYPE_CHECKING:
-    import networkx
+
+class AbstractEdgeSpace(ABC):
+    """The edges that a method chooses from; a graph is a boolean for each of them."""
+
+    schema: Schema
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def __deepcopy__(self, memo: object) -> AbstractEdgeSpace:
+        return self  # nothing in it ever changes
+
+    @property
+    @abstractmethod
+    def edges(self) -> tuple[Edge | VariableEdge, ...]:
+        """Every edge, in the fixed order."""
+
+    @property
+    @abstractmethod
+    def targets(self) -> tuple[str, ...]:
+        """Everything that edges may end in, such as `Block.s2`."""
+
+    @abstractmethod
+    def graph(self, mask: np.ndarray) -> Graph:
+        """The graph with these edges."""
+
+    @abstractmethod
+    def mask(self, graph: Graph) -> np.ndarray:
+        """The edges of a graph, as a boolean for each possible one."""
+
+    @abstractmethod
+    def spread(self, of_class_edges: np.ndarray) -> np.ndarray:
+        """A value for each edge from one for each class edge."""
+
+    @abstractmethod
+    def num_pairs(self, counts: Mapping[str, int]) -> np.ndarray:
+        """For how many pairs of variables each edge stands, with so many objects."""
+
+    def testable(self, max_counts: Mapping[str, int]) -> np.ndarray:
+        """Which edges can occur at all when a class never has more than `max_counts` objects.
+
+        A global edge from a class to itself needs two objects of it; any edge needs one object
+        at both ends.
+        """
+        edges = ClassEdges.of(self.schema).edges
+        need = [2 if not e.is_local and e.source_class == e.target_class else 1 for e in edges]
+        is_there = [
+            max_counts[e.source_class] >= n and max_counts[e.target_class] >= n
+            for e, n in zip(edges, need, strict=True)
+        ]
+        return self.spread(np.array(is_there, dtype=bool))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every edge as it is printed, such as `Block.s2 <- self.s1`."""
+        return tuple(map(str, self.edges))
+
+    @cached_property
+    def position(self) -> Mapping[Edge | VariableEdge, int]:
+        """Where each edge stands."""
+        return {edge: i for i, edge in enumerate(self.edges)}
+
+    def into(self, target: str) -> np.ndarray:
+        """The positions of all edges that end in a target."""
+        return self._by_target[known_name(target, self.targets, "target")]
+
+    @cached_property
+    def _by_target(self) -> Mapping[str, np.ndarray]:
+        found: dict[str, list[int]] = {target: [] for target in self.targets}
+        for i, edge in enumerate(self.edges):
+            found[edge.target].append(i)
+        return {target: np.array(places, dtype=int) for target, places in found.items()}
 
 
-class ClassGraph:
+@dataclass(frozen=True)
+class ClassEdges(AbstractEdgeSpace):
+    """All possible class-level edges of a schema, for any numbers of objects.
+
+    For each target class there is one local block (own fields by targets), then one global
+    block for each source class (its fields by targets).
+
+    >>> from oocdm.schema import ObjectClass, Real
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    >>> ClassEdges.of(Schema(Ball)).names
+    ('Ball.x <- self.x', 'Ball.x <- Ball[*].x')
+    """
+
+    schema: Schema
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(schema: Schema) -> ClassEdges:
+        """The edges of a schema, made once."""
+        return ClassEdges(schema)
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        schema = self.schema
+        return tuple(
+            Edge(k, u, c, v, is_local)
+            for c, k, is_local in self._blocks
+            for u in schema.fields(k)
+            for v in schema.targets(c)
+        )
+
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        return tuple(f"{c}.{v}" for c in self.schema.classes for v in self.schema.targets(c))
+
+    def graph(self, mask: np.ndarray) -> ClassGraph:
+        return ClassGraph(self.schema, mask)
+
+    def mask(self, graph: Graph) -> np.ndarray:
+        return ClassGraph.empty(self.schema).matching(graph).mask
+
+    def spread(self, of_class_edges: np.ndarray) -> np.ndarray:
+        return of_class_edges
+
+    def num_pairs(self, counts: Mapping[str, int]) -> np.ndarray:
+        return np.bincount(self.between(counts).ravel(), minlength=len(self))
+
+    def local_block(self, values: Any, class_name: str) -> Any:
+        """The local part of values for one class: (..., own fields, targets).
+
+        Works on NumPy arrays and tensors alike, with any leading axes.
+        """
+        return self._block(values, (class_name, class_name, True))
+
+    def global_block(self, values: Any, source_class: str, target_class: str) -> Any:
+        """The global part of values for a pair of classes: (..., source's fields, targets)."""
+        return self._block(values, (target_class, source_class, False))
+
+    def between(self, counts: Mapping[str, int]) -> np.ndarray:
+        """The position of the edge that stands for each pair of variables: (input, output).
+
+        >>> from oocdm.schema import ObjectClass, Real
+        >>> class Ball(ObjectClass):
+        ...     x = Real()
+        >>> ClassEdges.of(Schema(Ball)).between({"Ball": 2}).tolist()
+        [[0, 1], [1, 0]]
+        """
+        classes, at = list(self.schema.classes), np.arange(len(self))
+        rows = []
+        for k in classes:
+            blocks = []
+            for c in classes:
+                block = self.global_block(at, k, c)[None, :, None]
+                block = np.tile(block, (counts[k], 1, counts[c], 1))
+                if k == c:
+                    objects = np.arange(counts[c])
+                    block[objects, :, objects] = self.local_block(at, c)
+                n, fields, m, targets = block.shape
+                blocks.append(block.reshape(n * fields, m * targets))
+            rows.append(np.concatenate(blocks, axis=1))
+        return np.concatenate(rows)
+
+    def _block(self, values: Any, key: tuple[str, str, bool]) -> Any:
+        start, rows, columns = self._blocks[key]
+        block = values[..., start : start + rows * columns]
+        return block.reshape(*values.shape[:-1], rows, columns)
+
+    @cached_property
+    def _blocks(self) -> Mapping[tuple[str, str, bool], tuple[int, int, int]]:
+        """Where a block begins and its shape, by target class, source class and whether local."""
+        schema, start, blocks = self.schema, 0, {}
+        for c in schema.classes:
+            for k, is_local in [(c, True), *((k, False) for k in schema.classes)]:
+                shape = len(schema.fields(k)), len(schema.targets(c))
+                blocks[c, k, is_local] = (start, *shape)
+                start += shape[0] * shape[1]
+        return blocks
+
+
+class ClassGraph(AbstractGraph[Edge]):
     """An object-oriented causal graph (OOCG): which fields of which classes cause which.
 
     >>> from oocdm.schema import ObjectClass, Real
@@ -27,19 +205,21 @@ class ClassGraph:
     >>> print(graph)
     Ball.x <- self.x, self.v
     Ball.v <- Ball[*].x
+    >>> graph.parents("Ball.x"), graph.children("Ball.x")
+    (['self.x', 'self.v'], ['Ball.x', 'Ball.v'])
     """
 
     def __init__(self, schema: Schema, mask: np.ndarray) -> None:
-        index = EdgeIndex.of(schema)
+        space = ClassEdges.of(schema)
         mask = np.array(mask, dtype=bool)
-        if mask.shape != (len(index),):
+        if mask.shape != (len(space),):
             raise GraphError(
-                f"ClassGraph: expected one boolean for each of the {len(index)} possible edges, "
+                f"ClassGraph: expected one boolean for each of the {len(space)} possible edges, "
                 f"got shape {mask.shape}."
             )
         mask.setflags(write=False)
         self.schema = schema
-        self.index = index
+        self.space = space
         self.mask = mask
 
     # ---------------------------------------------------------------- making
@@ -47,155 +227,113 @@ class ClassGraph:
     @staticmethod
     def full(schema: Schema) -> ClassGraph:
         """All edges: G_1 of the paper."""
-        return ClassGraph(schema, np.ones(len(EdgeIndex.of(schema)), dtype=bool))
+        return ClassGraph(schema, np.ones(len(ClassEdges.of(schema)), dtype=bool))
 
     @staticmethod
     def empty(schema: Schema) -> ClassGraph:
         """No edge."""
-        return ClassGraph(schema, np.zeros(len(EdgeIndex.of(schema)), dtype=bool))
+        return ClassGraph(schema, np.zeros(len(ClassEdges.of(schema)), dtype=bool))
 
     @staticmethod
     def random(schema: Schema, probability: float, rng: np.random.Generator) -> ClassGraph:
         """Every edge with the same probability: G_lambda of the paper."""
-        return ClassGraph(schema, rng.random(len(EdgeIndex.of(schema))) < probability)
+        return ClassGraph(schema, rng.random(len(ClassEdges.of(schema))) < probability)
 
     @staticmethod
     def of_edges(schema: Schema, edges: Iterable[Edge]) -> ClassGraph:
         """The graph with exactly these edges."""
-        index = EdgeIndex.of(schema)
-        mask = np.zeros(len(index), dtype=bool)
+        graph = ClassGraph.empty(schema)
+        mask = graph.mask.copy()
         for edge in edges:
-            _check_edge(schema, edge)
-            mask[index.position[edge]] = True
-        return ClassGraph(schema, mask)
+            mask[graph._place(edge)] = True
+        return graph.with_mask(mask)
 
     @staticmethod
     def parse(schema: Schema, rows: Iterable[str]) -> ClassGraph:
         """Read rows such as `Total.s1 <- self.s1, Block[*].s1`."""
-        return ClassGraph.of_edges(schema, [e for row in rows for e in _parse_row(row)])
+        return ClassGraph.of_edges(schema, [e for row in rows for e in Edge.parse_row(row)])
 
     @staticmethod
-    def covering(schema: Schema, graph: VariableGraph) -> ClassGraph:
+    def covering(schema: Schema, graph: Graph) -> ClassGraph:
         """The smallest class graph whose grounding has all edges of a variable graph.
+
+        A class graph is its own.
 
         >>> from oocdm.schema import ObjectClass, Real
         >>> class Ball(ObjectClass):
         ...     x = Real()
-        >>> some = VariableGraph.from_json({"inputs": ["Ball[0].x", "Ball[1].x"],
-        ...     "outputs": ["Ball[0].x", "Ball[1].x"], "edges": ["Ball[1].x <- Ball[0].x"]})
+        >>> names = ["Ball[0].x", "Ball[1].x"]
+        >>> some = VariableGraph.parse(names, names, ["Ball[1].x <- Ball[0].x"])
         >>> print(ClassGraph.covering(Schema(Ball), some))
         Ball.x <- Ball[*].x
         """
-        inputs, outputs = (
-            [_known_variable(schema, name) for name in names]
-            for names in (graph.inputs, graph.outputs)
-        )
-        pairs = [(inputs[row], outputs[column]) for row, column in np.argwhere(graph.matrix)]
-        return ClassGraph.of_edges(schema, {_edge_between(*pair) for pair in pairs})
+        if isinstance(graph, ClassGraph):
+            return ClassGraph.empty(schema).matching(graph)
+        known = {name: Variable.of(schema, name) for name in (*graph.inputs, *graph.outputs)}
+        edges = {Edge.between(known[e.source], known[e.target]) for e in graph.edges()}
+        return ClassGraph.of_edges(schema, edges)
 
     def without(self, edge: Edge) -> ClassGraph:
         """The graph less one edge."""
-        _check_edge(self.schema, edge)
         mask = self.mask.copy()
-        mask[self.index.position[edge]] = False
-        return ClassGraph(self.schema, mask)
+        mask[self._place(edge)] = False
+        return self.with_mask(mask)
 
     def with_edge(self, edge: Edge) -> ClassGraph:
         """The graph and one more edge."""
-        return ClassGraph.of_edges(self.schema, [*self.edges(), edge])
+        return self | ClassGraph.of_edges(self.schema, [edge])
 
-    # ---------------------------------------------------------------- asking
+    def with_mask(self, mask: np.ndarray) -> ClassGraph:
+        return ClassGraph(self.schema, mask)
 
-    def edges(self) -> list[Edge]:
-        """The edges of the graph, in the fixed order."""
-        return [edge for edge, is_in in zip(self.index.edges, self.mask, strict=True) if is_in]
-
-    def __contains__(self, edge: Edge) -> bool:
-        _check_edge(self.schema, edge)
-        return bool(self.mask[self.index.position[edge]])
-
-    def parents(self, class_name: str, field_name: str) -> list[Edge]:
-        """The edges into one target field, local ones first."""
-        return [
-            self.index.edges[i]
-            for i in self.index.of_target(class_name, field_name)
-            if self.mask[i]
-        ]
-
-    def local(self, class_name: str) -> np.ndarray:
-        """Local edges of a class: (own fields, targets)."""
-        return self.index.local_block(self.mask, class_name)
-
-    def global_(self, source_class: str, target_class: str) -> np.ndarray:
-        """Global edges between two classes: (source's fields, targets)."""
-        return self.index.global_block(self.mask, source_class, target_class)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ClassGraph)
-            and self.schema == other.schema
-            and bool(np.array_equal(self.mask, other.mask))
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.schema, self.mask.tobytes()))
-
-    def __str__(self) -> str:
-        rows = []
-        for class_name in self.schema.classes:
-            for field_name in self.schema.targets(class_name):
-                sources = [edge.source for edge in self.parents(class_name, field_name)]
-                rows.append(f"{class_name}.{field_name} <- {', '.join(sources) or '(nothing)'}")
-        return "\n".join(rows)
-
-    def __repr__(self) -> str:
-        return f"ClassGraph({int(self.mask.sum())} of {self.mask.size} edges)"
-
-    # ---------------------------------------------------------------- comparing
-
-    def compare(
-        self,
-        true: ClassGraph,
-        counts: Mapping[str, int] | None = None,
-        testable: np.ndarray | None = None,
-    ) -> GraphComparison:
-        """Compare with the true graph: class edges, or with `counts` the grounded variables.
-
-        The paper's graph accuracy is `graph.compare(true, counts).accuracy`. With `testable` (see
-        `EdgeIndex.testable`) class edges that cannot occur are left out.
-        """
-        if not isinstance(true, ClassGraph):
+    def matching(self, other: AbstractGraph[Any]) -> ClassGraph:
+        if not isinstance(other, ClassGraph):
             raise GraphError(
-                f"compare: expected a graph between classes, got {type(true).__name__}. Compare "
-                "graphs between variables: graph.ground(counts).compare(other)."
+                f"Expected a graph between classes, got {type(other).__name__}. "
+                "`ClassGraph.covering` makes the smallest one that has all edges of a variable "
+                "graph, `ground(counts)` makes variable graphs."
             )
-        if self.schema != true.schema:
+        if self.schema != other.schema:
             raise GraphError(
-                "Cannot compare graphs of different schemas: "
-                f"{self.schema.difference(true.schema)}."
+                "The graph is for another schema. They differ in "
+                f"{other.schema.difference(self.schema)}."
             )
-        if counts is not None:
-            return compare_masks(self.ground(counts).matrix, true.ground(counts).matrix)
-        if testable is not None:
-            return compare_masks(self.mask[testable], true.mask[testable])
-        return compare_masks(self.mask, true.mask)
+        return other
 
     def ground(self, counts: Mapping[str, int]) -> VariableGraph:
-        """The graph over single variables for given numbers of objects."""
         for name in self.schema.classes:
             if counts.get(name, -1) < 0:
                 raise GraphError(
                     f"ground: expected a number of objects for class `{name}`, got counts {counts}."
                 )
-        inputs = _variables(self.schema, counts, targets_only=False)
-        outputs = _variables(self.schema, counts, targets_only=True)
-        matrix = self.mask[class_edges_between(self.schema, counts)]
-        return VariableGraph(tuple(map(str, inputs)), tuple(map(str, outputs)), matrix)
+        matrix = self.mask[self.space.between(counts)]
+        return VariableGraph(*variable_names(self.schema, counts), matrix)
 
-    # ---------------------------------------------------------------- exporting
+    # ---------------------------------------------------------------- asking
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return tuple(self.schema.classes)
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        return tuple(f"{c}.{f}" for c in self.schema.classes for f in self.schema.fields(c))
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return self.space.targets
+
+    def local(self, class_name: str) -> np.ndarray:
+        """Local edges of a class: (own fields, targets)."""
+        block: np.ndarray = self.space.local_block(self.mask, class_name)
+        return block
+
+    def global_(self, source_class: str, target_class: str) -> np.ndarray:
+        """Global edges between two classes: (source's fields, targets)."""
+        block: np.ndarray = self.space.global_block(self.mask, source_class, target_class)
+        return block
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-ready list of edges that `from_json` reads back."""
         return {"edges": [str(edge) for edge in self.edges()]}
 
     @staticmethod
@@ -206,110 +344,20 @@ class ClassGraph:
             raise GraphError('Graph: expected a JSON object with a list under the key "edges".')
         return ClassGraph.parse(schema, [str(row) for row in rows])
 
-    def to_networkx(self) -> networkx.DiGraph[str]:
-        """A directed graph from sources such as `Block[*].s1` to targets such as `Total.s1'`."""
-        import networkx
+    def _edge(self, place: int) -> Edge:
+        return self.space.edges[place]
 
-        graph: networkx.DiGraph[str] = networkx.DiGraph()
-        for source, target, edge in self._arrows():
-            graph.add_edge(source, target, kind="local" if edge.is_local else "global")
-        return graph
+    def _place(self, edge: Edge) -> int:
+        edge.check(self.schema)
+        return self.space.position[edge]
 
-    def to_dot(self) -> str:
-        """Graphviz text; global edges are dashed."""
-        rows = [
-            f'  "{source}" -> "{target}"{"" if edge.is_local else " [style=dashed]"};'
-            for source, target, edge in self._arrows()
-        ]
-        return "\n".join(["digraph causes {", "  rankdir=LR;", *rows, "}"])
+    _parse_row = staticmethod(Edge.parse_row)
 
-    def to_mermaid(self) -> str:
-        """Mermaid text; global edges are dotted."""
-        names: dict[str, str] = {}
-        rows = []
-        for source, target, edge in self._arrows():
-            a, b = (names.setdefault(n, f"n{len(names)}") for n in (source, target))
-            arrow = "-->" if edge.is_local else "-.->"
-            rows.append(f'  {a}["{source}"] {arrow} {b}["{target}"]')
-        return "\n".join(["graph LR", *rows])
+    def _into(self, target: str) -> np.ndarray:
+        return self.space.into(target)
 
-    def _arrows(self) -> Iterator[tuple[str, str, Edge]]:
-        for edge in self.edges():
-            owner = edge.source_class if edge.is_local else f"{edge.source_class}[*]"
-            yield f"{owner}.{edge.source_field}", f"{edge.target}'", edge
+    def _identity(self) -> tuple[Any, ...]:
+        return self.schema, self.mask.tobytes()
 
 
-def _variables(schema: Schema, counts: Mapping[str, int], targets_only: bool) -> list[Variable]:
-    return [
-        Variable(name, i, field)
-        for name in schema.classes
-        for i in range(counts[name])
-        for field in (schema.targets(name) if targets_only else schema.fields(name))
-    ]
-
-
-def class_edges_between(schema: Schema, counts: Mapping[str, int]) -> np.ndarray:
-    """The position of the class edge that stands for each pair of variables: (input, output).
-
-    >>> from oocdm.schema import ObjectClass, Real
-    >>> class Ball(ObjectClass):
-    ...     x = Real()
-    >>> class_edges_between(Schema(Ball), {"Ball": 2}).tolist()
-    [[0, 1], [1, 0]]
-    """
-    position = EdgeIndex.of(schema).position
-    inputs = _variables(schema, counts, targets_only=False)
-    outputs = _variables(schema, counts, targets_only=True)
-    pairs = [position[_edge_between(source, target)] for source in inputs for target in outputs]
-    return np.array(pairs, dtype=int).reshape(len(inputs), len(outputs))
-
-
-def _edge_between(source: Variable, target: Variable) -> Edge:
-    """The class edge that stands for an edge between two variables."""
-    is_local = source[:2] == target[:2]
-    return Edge(
-        source.class_name, source.field_name, target.class_name, target.field_name, is_local
-    )
-
-
-def _known_variable(schema: Schema, name: str) -> Variable:
-    variable = Variable.parse(name)
-    try:
-        schema.field(variable.class_name, variable.field_name)
-    except SchemaError as error:
-        raise GraphError(f"Variable `{name}` is not of this schema. {error}") from None
-    return variable
-
-
-def _check_edge(schema: Schema, edge: Edge) -> None:
-    schema.field(edge.source_class, edge.source_field)
-    target = schema.field(edge.target_class, edge.target_field)
-    if not target.is_target:
-        raise GraphError(
-            f"Edge `{edge}`: `{edge.target}` is a field with the role {target.role}; "
-            "only state fields have causes."
-        )
-    if edge.is_local and edge.source_class != edge.target_class:
-        raise GraphError(f"Edge `{edge}`: a local edge starts in the target's own class.")
-
-
-def _parse_row(row: str) -> list[Edge]:
-    target, arrow, sources = row.partition("<-")
-    target_class, dot, target_field = target.strip().partition(".")
-    if not arrow or not dot:
-        raise GraphError(
-            f"Graph row {row!r}: expected the form `Total.s1 <- self.s1, Block[*].s1`."
-        )
-    edges = []
-    for source in (s.strip() for s in sources.split(",")):
-        if source in ("", "(nothing)"):
-            continue
-        owner, dot, field = source.partition(".")
-        is_local = owner == "self"
-        if not dot or not (is_local or owner.endswith("[*]")):
-            raise GraphError(
-                f"Graph row {row!r}: expected `self.field` or `Class[*].field`, got `{source}`."
-            )
-        source_class = target_class if is_local else owner.removesuffix("[*]")
-        edges.append(Edge(source_class, field, target_class, target_field, is_local))
-    return edges
+Graph = ClassGraph | VariableGraph

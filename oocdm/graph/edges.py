@@ -1,14 +1,12 @@
-"""One class-level edge, and all possible ones of a schema in a fixed order."""
+"""One edge of a graph: between fields of classes, or between single variables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cached_property
 
-import numpy as np
-
+from oocdm.errors import GraphError
+from oocdm.graph.variable import Variable
 from oocdm.schema import Schema
 
 
@@ -29,6 +27,11 @@ class Edge:
     is_local: bool
 
     @property
+    def cause(self) -> str:
+        """The field that it starts from, of oneself or others: `Block.s1`."""
+        return f"{self.source_class}.{self.source_field}"
+
+    @property
     def source(self) -> str:
         """The source as it is printed: `self.s1` or `Block[*].s1`."""
         owner = "self" if self.is_local else f"{self.source_class}[*]"
@@ -42,87 +45,94 @@ class Edge:
     def __str__(self) -> str:
         return f"{self.target} <- {self.source}"
 
-
-class EdgeIndex:
-    """All possible class-level edges of a schema, in a fixed order.
-
-    For each target class there is one local block (own fields by targets), then one global
-    block for each source class (its fields by targets).
-
-    >>> from oocdm.schema import ObjectClass, Real
-    >>> class Ball(ObjectClass):
-    ...     x = Real()
-    >>> [str(edge) for edge in EdgeIndex.of(Schema(Ball)).edges]
-    ['Ball.x <- self.x', 'Ball.x <- Ball[*].x']
-    """
-
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
-        edges: list[Edge] = []
-        self._local: dict[str, tuple[int, int, int]] = {}
-        self._global: dict[tuple[str, str], tuple[int, int, int]] = {}
-        for target_class in schema.classes:
-            targets = schema.targets(target_class)
-            sources: list[tuple[str, bool]] = [(target_class, True)]
-            sources += [(name, False) for name in schema.classes]
-            for source_class, is_local in sources:
-                fields = schema.fields(source_class)
-                block = (len(edges), len(fields), len(targets))
-                if is_local:
-                    self._local[target_class] = block
-                else:
-                    self._global[source_class, target_class] = block
-                edges += [
-                    Edge(source_class, u, target_class, v, is_local)
-                    for u in fields
-                    for v in targets
-                ]
-        self.edges: tuple[Edge, ...] = tuple(edges)
-        self.position: Mapping[Edge, int] = {edge: i for i, edge in enumerate(edges)}
+    def check(self, schema: Schema) -> None:
+        """Raise a `SchemaError` or `GraphError` unless graphs of a schema may have it."""
+        schema.field(self.source_class, self.source_field)
+        target = schema.field(self.target_class, self.target_field)
+        if not target.is_target:
+            raise GraphError(
+                f"Edge `{self}`: `{self.target}` is a field with the role {target.role}; "
+                "only state fields have causes."
+            )
+        if self.is_local and self.source_class != self.target_class:
+            raise GraphError(f"Edge `{self}`: a local edge starts in the target's own class.")
 
     @staticmethod
-    @lru_cache(maxsize=64)
-    def of(schema: Schema) -> EdgeIndex:
-        """The index of a schema, made once."""
-        return EdgeIndex(schema)
+    def between(source: Variable, target: Variable) -> Edge:
+        """The class edge that stands for an edge between two variables."""
+        is_local = source[:2] == target[:2]
+        (k, _, u), (c, _, v) = source, target
+        return Edge(k, u, c, v, is_local)
 
-    def __len__(self) -> int:
-        return len(self.edges)
+    @staticmethod
+    def parse_row(row: str) -> list[Edge]:
+        """Read a row such as `Total.s1 <- self.s1, Block[*].s1`.
 
-    def __deepcopy__(self, memo: object) -> EdgeIndex:
-        return self  # nothing in it ever changes
-
-    def local_block(self, mask: Any, class_name: str) -> Any:
-        """The local part of a mask for one class: (..., own fields, targets).
-
-        Works on NumPy arrays and tensors alike, with any leading axes.
+        >>> [edge.is_local for edge in Edge.parse_row("Total.s1 <- self.s1, Block[*].s1")]
+        [True, False]
         """
-        start, rows, columns = self._local[class_name]
-        return mask[..., start : start + rows * columns].reshape(*mask.shape[:-1], rows, columns)
+        target, sources = split_row(row, "Total.s1 <- self.s1, Block[*].s1")
+        target_class, dot, target_field = target.partition(".")
+        if not dot:
+            raise wrong_row(row, "Total.s1 <- self.s1, Block[*].s1")
+        edges = []
+        for source in sources:
+            owner, dot, field = source.partition(".")
+            is_local = owner == "self"
+            if not dot or not (is_local or owner.endswith("[*]")):
+                raise GraphError(
+                    f"Graph row {row!r}: expected `self.field` or `Class[*].field`, got `{source}`."
+                )
+            source_class = target_class if is_local else owner.removesuffix("[*]")
+            edges.append(Edge(source_class, field, target_class, target_field, is_local))
+        return edges
 
-    def global_block(self, mask: Any, source_class: str, target_class: str) -> Any:
-        """The global part of a mask for a pair of classes: (..., source's fields, targets)."""
-        start, rows, columns = self._global[source_class, target_class]
-        return mask[..., start : start + rows * columns].reshape(*mask.shape[:-1], rows, columns)
 
-    def of_target(self, class_name: str, field_name: str) -> np.ndarray:
-        """Positions of all edges that end in one target field."""
-        self.schema.field(class_name, field_name)
-        wanted = (class_name, field_name)
-        return np.array(
-            [i for i, e in enumerate(self.edges) if (e.target_class, e.target_field) == wanted]
-        )
+@dataclass(frozen=True)
+class VariableEdge:
+    """One causality between single variables, which are given by their names.
 
-    def testable(self, max_counts: Mapping[str, int]) -> np.ndarray:
-        """Which edges can occur at all when a class never has more than `max_counts` objects.
+    >>> edge = VariableEdge("Ball[0].x", "Ball[1].x")
+    >>> str(edge), edge.is_local
+    ('Ball[1].x <- Ball[0].x', False)
+    """
 
-        A global edge from a class to itself needs two objects of it; any edge needs one object
-        at both ends.
+    source: str
+    target: str
+
+    @property
+    def cause(self) -> str:
+        """The variable that it starts from."""
+        return self.source
+
+    @cached_property
+    def is_local(self) -> bool:
+        """Whether it stays within one object."""
+        return self.source.rpartition(".")[0] == self.target.rpartition(".")[0]
+
+    def __str__(self) -> str:
+        return f"{self.target} <- {self.source}"
+
+    @staticmethod
+    def parse_row(row: str) -> list[VariableEdge]:
+        """Read a row such as `Ball[1].x <- Ball[0].x, Ball[1].x`.
+
+        >>> VariableEdge.parse_row("Ball[1].x <- Ball[0].x")
+        [VariableEdge(source='Ball[0].x', target='Ball[1].x')]
         """
-        need = [2 if not e.is_local and e.source_class == e.target_class else 1 for e in self.edges]
-        return np.array(
-            [
-                max_counts[e.source_class] >= n and max_counts[e.target_class] >= n
-                for e, n in zip(self.edges, need, strict=True)
-            ]
-        )
+        target, sources = split_row(row, "Ball[1].x <- Ball[0].x, Ball[1].x")
+        return [VariableEdge(source, target) for source in sources]
+
+
+def split_row(row: str, form: str) -> tuple[str, list[str]]:
+    """The target and the sources of a printed row; `form` is one for the error to show."""
+    target, arrow, sources = row.partition("<-")
+    if not arrow:
+        raise wrong_row(row, form)
+    names = [source.strip() for source in sources.split(",")]
+    return target.strip(), [name for name in names if name not in ("", "(nothing)")]
+
+
+def wrong_row(row: str, form: str) -> GraphError:
+    """The error of a row that is no row."""
+    return GraphError(f"Graph row {row!r}: expected the form `{form}`.")

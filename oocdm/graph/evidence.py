@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oocdm.errors import GraphError
-from oocdm.graph.class_graph import class_edges_between
-from oocdm.graph.edge_spaces import AbstractEdgeSpace, ClassEdges, Graph
+from oocdm.graph.class_graph import AbstractEdgeSpace, Graph
+from oocdm.graph.edge_evidence import EdgeEvidence
+from oocdm.graph.graph import known_name
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # yes and no were decided by the data; undecided edges are not in the graph but open; untestable
 # ones cannot occur in the data; required and forbidden ones were given by the user.
 DECISIONS = ("yes", "no", "undecided", "untestable", "required", "forbidden")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Evidence:
     """One number of each kind for each possible edge, in the order of `edges`.
 
@@ -29,7 +34,7 @@ class Evidence:
     >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
     ...     x = Real()
-    >>> evidence = Evidence.nothing(ClassEdges(Schema(Ball)))
+    >>> evidence = Evidence.nothing(ClassEdges.of(Schema(Ball)))
     >>> evidence.decision.tolist()
     ['undecided', 'undecided']
     >>> evidence
@@ -38,6 +43,8 @@ class Evidence:
     edge                  decision       score          low to high   p-value stability
     Ball.x <- self.x      undecided
     Ball.x <- Ball[*].x   undecided
+    >>> evidence["Ball.x <- self.x"].decision
+    'undecided'
     """
 
     edges: AbstractEdgeSpace
@@ -51,12 +58,16 @@ class Evidence:
     def __post_init__(self) -> None:
         num = len(self.edges)
         for column in fields(self)[1:]:
-            values = np.asarray(getattr(self, column.name))
+            values = np.array(
+                getattr(self, column.name), str if column.name == "decision" else float
+            )
             if values.shape != (num,):
                 raise GraphError(
                     f"Evidence.{column.name}: expected one value for each of the {num} possible "
                     f"edges, got shape {values.shape}."
                 )
+            values.setflags(write=False)
+            object.__setattr__(self, column.name, values)
         unknown = set(self.decision.tolist()) - set(DECISIONS)
         if unknown:
             raise GraphError(f"Evidence.decision: expected {DECISIONS}, got {sorted(unknown)}.")
@@ -86,18 +97,79 @@ class Evidence:
             rows.append(row.rstrip())
         return "\n".join(rows)
 
+    # ---------------------------------------------------------------- making
+
     @staticmethod
     def nothing(edges: AbstractEdgeSpace) -> Evidence:
         """Before any look at data: every edge is open."""
-        num = len(edges)
-        unknown = np.full(num, np.nan)
-        columns = {f.name: unknown for f in fields(Evidence)[1:-1]}
-        return Evidence(edges, **columns, decision=np.full(num, "undecided"))
+        no, yes = np.zeros(len(edges), dtype=bool), np.ones(len(edges), dtype=bool)
+        return Evidence.of_test(edges, is_tested=yes, is_found=no, is_rejected=no)
+
+    @staticmethod
+    def of_test(
+        edges: AbstractEdgeSpace,
+        is_tested: np.ndarray,
+        is_found: np.ndarray,
+        is_rejected: np.ndarray,
+        *,
+        score: np.ndarray | float = np.nan,
+        low: np.ndarray | float = np.nan,
+        high: np.ndarray | float = np.nan,
+        p_value: np.ndarray | float = np.nan,
+        stability: np.ndarray | float = np.nan,
+    ) -> Evidence:
+        """What a test of edges says, in words and numbers; numbers only of tested edges.
+
+        For the words see `decision_words`.
+        """
+        score, low, high, p_value, stability = (
+            np.where(is_tested, values, np.nan) for values in (score, low, high, p_value, stability)
+        )
+        decision = decision_words(is_tested, is_found, is_rejected)
+        return Evidence(edges, score, low, high, p_value, stability, decision)
+
+    def with_given(self, is_required: np.ndarray, is_forbidden: np.ndarray) -> Evidence:
+        """The same, but a user gave some edges; what is required cannot be forbidden."""
+        words = np.where(is_forbidden, "forbidden", self.decision)
+        return replace(self, decision=np.where(is_required, "required", words))
+
+    def with_rejected(self, is_rejected: np.ndarray) -> Evidence:
+        """The same, but some edges are known not to be there without a test of their own."""
+        return replace(self, decision=np.where(is_rejected, "no", self.decision))
+
+    # ---------------------------------------------------------------- asking
+
+    def __getitem__(self, edge: str) -> EdgeEvidence:
+        place = self._places[known_name(edge, self._places, "edge")]
+        return EdgeEvidence(edge, **{c: v[place].item() for c, v in self._columns.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Evidence)
+            and self.edges == other.edges
+            and all(
+                np.array_equal(ours, other._columns[name], equal_nan=name != "decision")
+                for name, ours in self._columns.items()
+            )
+        )
+
+    @property
+    def is_in(self) -> np.ndarray:
+        """Which edges are in the graph: those that were decided or required."""
+        return np.isin(self.decision, ["yes", "required"])
 
     @property
     def graph(self) -> Graph:
-        """The edges that were decided or required."""
-        return self.edges.graph(np.isin(self.decision, ["yes", "required"]))
+        """The graph of the edges that are in it."""
+        return self.edges.graph(self.is_in)
+
+    @cached_property
+    def _columns(self) -> dict[str, np.ndarray]:
+        return {column.name: getattr(self, column.name) for column in fields(self)[1:]}
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.edges.names)}
 
     @property
     def is_decided(self) -> np.ndarray:
@@ -112,17 +184,22 @@ class Evidence:
         """
         is_true = self.edges.mask(true)
         weight = np.ones(len(self.score))
-        if counts is not None and isinstance(self.edges, ClassEdges):
-            between = class_edges_between(self.edges.schema, counts)
-            weight = np.bincount(between.ravel(), minlength=len(weight)).astype(float)
+        if counts is not None:
+            weight = self.edges.num_pairs(counts).astype(float)
         chosen = ~np.isnan(self.score) & (weight > 0)
         return weighted_auc(self.score[chosen], is_true[chosen], weight[chosen])
 
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each possible edge: edge, decision and the numbers."""
+        import pandas as pd
+
+        frame = pd.DataFrame({"edge": self.edges.names, **self._columns})
+        return frame[[column.name for column in fields(EdgeEvidence)]]
+
     def rows(self) -> list[dict[str, Any]]:
         """One JSON-ready row for each possible edge; None where there is no number."""
-        columns = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
         return [
-            {"edge": edge, **{name: plain(values[i]) for name, values in columns.items()}}
+            {"edge": edge, **{name: plain(values[i]) for name, values in self._columns.items()}}
             for i, edge in enumerate(self.edges.names)
         ]
 
@@ -142,6 +219,19 @@ class Evidence:
             return Evidence(edges, **numbers, decision=decision)
         except KeyError as error:
             raise GraphError(f"Evidence: a row lacks {error}.") from None
+
+
+def decision_words(
+    is_tested: np.ndarray, is_found: np.ndarray, is_rejected: np.ndarray
+) -> np.ndarray:
+    """The decisions of a test in words, one of `DECISIONS` each.
+
+    >>> yes, no = np.array([True]), np.array([False])
+    >>> [str(decision_words(*said)[0]) for said in ((no, yes, no), (yes, yes, yes), (yes, no, no))]
+    ['untestable', 'yes', 'undecided']
+    """
+    words = ["untestable", "yes", "no"]
+    return np.select([~is_tested, is_found, is_rejected], words, "undecided")
 
 
 def weighted_auc(score: np.ndarray, is_true: np.ndarray, weight: np.ndarray) -> float:

@@ -19,8 +19,8 @@ import numpy as np
 import yaml
 
 from oocdm.errors import GraphError, suggest
-from oocdm.graph.edge_spaces import AbstractEdgeSpace
-from oocdm.graph.edges import Edge, EdgeIndex
+from oocdm.graph.class_graph import AbstractEdgeSpace, ClassEdges
+from oocdm.graph.edges import Edge
 from oocdm.schema import Schema
 
 _KINDS = ("required", "forbidden", "soft")
@@ -30,7 +30,7 @@ _SOURCE = re.compile(rf"(!|\?\s*({_NUMBER})\s)?\s*(self|[^!?].*\[\*\])\.(.+)")
 
 
 class Priors:
-    """Prior knowledge about class-level edges, as rows and as arrays in EdgeIndex order.
+    """Prior knowledge about class-level edges, as rows and as arrays in the order of ClassEdges.
 
     `required` and `forbidden` are booleans; `probability` is NaN where nothing soft was said. No
     row overrides another: an edge of which two rows say different things is an error. The rows
@@ -42,7 +42,7 @@ class Priors:
     ...     v = Real()
     >>> schema = Schema(Ball)
     >>> priors = Priors.parse(schema, ["Ball.x <- self.*, ?0.2 Ball[*].v", "Ball.v <- !*[*].*"])
-    >>> names = np.array([str(edge) for edge in EdgeIndex.of(schema).edges])
+    >>> names = np.array(ClassEdges.of(schema).names)
     >>> names[priors.required].tolist(), names[priors.probability == 0.2].tolist()
     (['Ball.x <- self.x', 'Ball.x <- self.v'], ['Ball.x <- Ball[*].v'])
     >>> names[priors.forbidden].tolist()
@@ -64,7 +64,7 @@ class Priors:
                         )
             except GraphError as error:
                 raise GraphError(f"Prior row {row!r}: {error}") from None
-        edges = EdgeIndex.of(schema).edges
+        edges = ClassEdges.of(schema).edges
         value = np.array([said_by[e].probability if e in said_by else np.nan for e in edges])
         self.required, self.forbidden = value == 1, value == 0
         self.probability = np.where((value > 0) & (value < 1), value, np.nan)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from oocdm.errors import GraphError
-from oocdm.graph.edge_spaces import AbstractEdgeSpace, Graph
+from oocdm.graph.class_graph import AbstractEdgeSpace, Graph
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,9 @@ class Layout:
 
     edges: AbstractEdgeSpace
     paths: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Layout({len(self)} parts, {self.num_edges} of them edges)"
 
     def __len__(self) -> int:
         return self.num_edges + len(self.edges.targets) * len(self.paths)

@@ -219,9 +219,7 @@ class _Searcher:
     def _parents(self, row: int, variable: Variable) -> Iterator[Variable]:
         """The variables that the graph lets it see, of objects that are there and known."""
         before = self.data.transitions(slice(row, row + 1)).before
-        for edge in self.graph.edges():
-            if edge.target != f"{variable.class_name}.{variable.field_name}":
-                continue
+        for edge in self.graph.edges(f"{variable.class_name}.{variable.field_name}"):
             c, f = edge.source_class, edge.source_field
             for j in np.flatnonzero(before.observed[c][f][0].numpy()).tolist():
                 is_self = (c, j) == variable[:2]

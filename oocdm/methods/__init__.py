@@ -1,6 +1,6 @@
 """Methods: what is trained, on what objective, and how the graph is found."""
 
-from oocdm.methods.method import AbstractMethod, FirstLook, Look, Schedule, Standing, Term
+from oocdm.methods.method import AbstractMethod, DataInquiry, Inquiry, Schedule, LearningState, Term
 from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
 from oocdm.methods.registry import (
@@ -16,12 +16,12 @@ __all__ = [
     "METHODS",
     "AbstractMethod",
     "AbstractVariableMethod",
-    "FirstLook",
-    "Look",
+    "DataInquiry",
+    "Inquiry",
     "Oocdm",
     "Oofull",
     "Schedule",
-    "Standing",
+    "LearningState",
     "Term",
     "make_method",
     "method_class",

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oocdm.discovery import Discovery, Rule
-from oocdm.discovery.leave_out import discover_by_leaving_out
-from oocdm.methods.method import Look, Standing, Term
+from oocdm.discovery import Discovery, Rule, Search, discover_leave_one_out
+from oocdm.graph import Structure
+from oocdm.methods.method import Inquiry, LearningState, Term
 from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import ENCODING, AbstractVariableMethod
 from oocdm.models.variable_model import (
@@ -83,40 +83,40 @@ class Cdl(AbstractVariableMethod):
     def network(self, setting: Setting) -> AbstractVariableModel:
         return CdlModel(setting, ENCODING(setting.counts, self.encoding))
 
-    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
-        full = now.estimate | now.free
+    def objective(self, now: LearningState, rng: np.random.Generator) -> list[Term]:
         if not now.free.any():
-            return [Term(1.0, now.estimate[None])]
-        dropped = leave_out_one(full, now, self.schedule.batch_size, rng)
-        return [Term(1.0, full[None]), Term(1.0, dropped), Term(1.0, now.estimate[None])]
+            return super().objective(now, rng)
+        full = now.estimate | now.free
+        dropped = leave_out_one(full, now.free, self.schedule.batch_size, rng)
+        return [Term(1.0, each) for each in (full.flags[None], dropped, now.estimate.flags[None])]
 
-    def discover(self, look: Look) -> Discovery | None:
-        model = look.model
-        assert isinstance(model, AbstractVariableModel)  # as built
-        if not look.free.any():
+    def discover(self, inquiry: Inquiry) -> Discovery | None:
+        if not inquiry.free.any():
             return None
-        fraction = self.schedule.resolution
-        resolution = model.resolution(fraction) if fraction else None
-        scored = look.data.rows(slice(0, self.max_scored))
-        rule = Rule(threshold=self.threshold)
-        return discover_by_leaving_out(
-            model, scored, look.estimate, look.free, rule, resolution, look.weights, look.settling
+        model, fraction = inquiry.model, self.schedule.resolution
+        search = Search(
+            inquiry.data.rows(slice(0, self.max_scored)),
+            inquiry.free,
+            Rule(threshold=self.threshold),
+            resolution=model.resolution(fraction) if fraction else None,
+            weights=inquiry.weights,
+            on_settled=inquiry.on_settled,
         )
+        return discover_leave_one_out(model, inquiry.estimate, search)
 
 
 def leave_out_one(
-    full: np.ndarray, now: Standing, count: int, rng: np.random.Generator
+    full: Structure, free: Structure, count: int, rng: np.random.Generator
 ) -> np.ndarray:
     """The full graph so many times, each less one edge into every output, if any is free."""
-    assert isinstance(now.model, AbstractVariableModel)
-    shape = (now.model.num_inputs, now.model.num_outputs)
-    rows = np.repeat(full[None], count, axis=0).reshape(count, *shape)
-    drawn = np.where(now.free.reshape(shape), rng.random((count, *shape)), -1.0)
+    columns = np.stack(full.layout.by_target, axis=1)  # (input, output)
+    rows = np.repeat(full.flags[None], count, axis=0)
+    drawn = np.where(free.flags[columns], rng.random((count, *columns.shape)), -1.0)
     out = drawn.argmax(1)
-    samples, outputs = np.indices(out.shape)
     is_free = np.take_along_axis(drawn, out[:, None], 1)[:, 0] >= 0
-    rows[samples[is_free], out[is_free], outputs[is_free]] = False
-    return rows.reshape(count, -1)
+    samples, outputs = np.nonzero(is_free)
+    rows[samples, columns[out[is_free], outputs]] = False
+    return rows
 
 
 class _Largest(torch.autograd.Function):

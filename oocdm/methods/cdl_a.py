@@ -12,7 +12,7 @@ from oocdm.errors import ModelError
 from oocdm.methods.cdl import Cdl, CdlModel
 from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import ENCODING, WidthByObjects
-from oocdm.models.parameters import xavier
+from oocdm.models.initial import xavier
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting
 
 HEADS = 2

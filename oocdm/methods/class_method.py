@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from oocdm.methods.method import AbstractMethod, Schedule
-from oocdm.models.fast import FastModel
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.scales import Scales
 from oocdm.schema import Schema
@@ -38,12 +38,12 @@ class AbstractClassMethod(AbstractMethod):
         options = {"model": ModelOptions.preset(name), **options}
         if name == "paper":
             options = {"schedule": PAPER_SCHEDULE, **options}
-        return cls(preset_name=name, **options)
+        return cls(**options)
 
     def build(
         self, schema: Schema, scales: Scales, counts: Mapping[str, int] | None = None
-    ) -> FastModel:
-        return FastModel(schema, self.model, scales)
+    ) -> OocdmModel:
+        return OocdmModel(schema, self.model, scales)
 
     def to_json(self) -> dict[str, Any]:
         return {**super().to_json(), "model": self.model.to_json()}

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from oocdm.errors import GraphError, ModelError
-from oocdm.graph import AbstractEdgeSpace, Priors
+from oocdm.graph import Layout, Priors, Structure
 from oocdm.methods.variable_method import AbstractVariableMethod
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks
 
@@ -35,14 +35,14 @@ class AbstractDenseMethod(AbstractVariableMethod):
     """A method without a graph."""
 
     def start(
-        self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, layout: Layout, known: np.ndarray | None, testable: np.ndarray
+    ) -> tuple[Structure, Structure]:
         if known is not None and not known.all():
             raise GraphError(
                 f"Method `{self.name}` reads all variables and cannot keep to a graph. "
                 "Leave the graph out, or choose a method that uses one."
             )
-        return np.ones_like(testable), np.zeros_like(testable)
+        return layout.structure(True), layout.structure(False)
 
     def check_priors(self, priors: Priors) -> None:
         super().check_priors(priors)

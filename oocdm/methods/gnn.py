@@ -54,7 +54,7 @@ class GnnModel(AbstractDenseModel):
     def __init__(self, setting: Setting, widths: GnnWidths) -> None:
         super().__init__(setting)
         self.widths, w = widths, widths
-        inputs = [Variable.parse(name) for name in self.edges.full.inputs]
+        inputs = [Variable.parse(name) for name in self.variables.inputs]
         self.groups = [_Objects(self.schema, c, inputs, n) for c, n in self.counts.items() if n]
         self.states = torch.nn.ModuleList()
         self.actions = torch.nn.ModuleList()

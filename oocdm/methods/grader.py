@@ -12,7 +12,7 @@ from oocdm.discovery import Discovery
 from oocdm.discovery.independence.variable_tests import LEAST_SAMPLES, VariableTests
 from oocdm.errors import ModelError
 from oocdm.graph import VariableEdges
-from oocdm.methods.method import FirstLook
+from oocdm.methods.method import DataInquiry
 from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import ENCODING, AbstractVariableMethod
 from oocdm.models.variable_model import (
@@ -101,22 +101,22 @@ class Grader(AbstractVariableMethod):
     def network(self, setting: Setting) -> AbstractVariableModel:
         return GraderModel(setting, ENCODING(setting.counts, self.encoding))
 
-    def discover_first(self, look: FirstLook) -> Discovery | None:
+    def discover_first(self, inquiry: DataInquiry) -> Discovery | None:
         """Tests of all edges; if time is limited, on as many transitions as it allows."""
-        edges = look.edges
-        assert isinstance(edges, VariableEdges)  # as built
-        if not look.free.any():
+        layout, free = inquiry.free.layout, inquiry.free.edges
+        assert isinstance(layout.edges, VariableEdges)  # as built
+        if not free.any():
             return None
         tests = VariableTests(
-            look.data,
-            edges,
+            inquiry.data,
+            layout.edges,
             self.alpha,
             max_samples=self.max_samples,
-            seed=look.seed,
+            seed=inquiry.seed,
             workers=self.workers or torch.get_num_threads(),
         )
-        if look.max_seconds is not None:
-            tests = tests.within(look.max_seconds, look.free)
-        evidence = tests.discover(look.free, look.weights, look.settling)
+        if inquiry.max_seconds is not None:
+            tests = tests.within(inquiry.max_seconds, free)
+        evidence = tests.discover(free, inquiry.weights, inquiry.on_settled)
         is_cut = tests.max_samples < self.max_samples
-        return Discovery(edges.mask(evidence.graph), evidence, is_cut)
+        return Discovery(layout.structure(evidence.is_in), evidence, is_cut)

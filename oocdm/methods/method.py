@@ -13,9 +13,9 @@ import numpy as np
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, Settling
+from oocdm.discovery import Discovery, OnSettled
 from oocdm.errors import GraphError, ModelError, read_count
-from oocdm.graph import AbstractEdgeSpace, Priors
+from oocdm.graph import Evidence, Graph, Layout, Priors, Structure
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
@@ -83,39 +83,38 @@ _NUMBERS: dict[str, tuple[str, Callable[[float], bool]]] = {
 
 
 @dataclass(frozen=True)
-class Standing:
+class LearningState:
     """Where learning stands when a batch is drawn."""
 
     model: AbstractWorldModel
-    estimate: np.ndarray  # the structure that discovery found last
-    free: np.ndarray  # parts that discovery may change
-    contested: np.ndarray  # parts whose place in the estimate is not clear yet
+    estimate: Structure  # that discovery found last
+    free: Structure  # parts that discovery may change
+    contested: Structure  # parts whose place in the estimate is not clear yet
     iteration: int
     share: float = 0.0  # of the learning that is over
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a discovery looks at."""
+class Inquiry:
+    """What a discovery asks a trained model about."""
 
     model: AbstractWorldModel
     data: Prepared
-    estimate: np.ndarray  # the structure that it starts from
-    free: np.ndarray  # parts that it may change
+    estimate: Structure  # that it starts from
+    free: Structure  # parts that it may change
     weights: np.ndarray | None = None  # how readily edges are believed beforehand, 1 on average
-    settling: Settling | None = None  # told how many edges are settled
+    on_settled: OnSettled | None = None  # told how many edges are settled
 
 
 @dataclass(frozen=True)
-class FirstLook:
-    """What a discovery looks at that needs no model."""
+class DataInquiry:
+    """What a discovery that needs no model asks data about."""
 
     data: Dataset
-    edges: AbstractEdgeSpace
-    free: np.ndarray  # edges that are asked about
+    free: Structure  # edges that are asked about
     seed: int
     weights: np.ndarray | None = None  # how readily edges are believed beforehand, 1 on average
-    settling: Settling | None = None  # told how many edges are settled
+    on_settled: OnSettled | None = None  # told how many edges are settled
     max_seconds: float | None = None  # that it may take, if time is limited
 
 
@@ -129,7 +128,6 @@ class AbstractMethod(ABC):
     # Probability that a single variable is hidden from a training sample.
     hide_variables: ClassVar[float] = 0.0
 
-    preset_name: str = "default"
     schedule: Schedule = field(default_factory=Schedule)
 
     @abstractmethod
@@ -156,36 +154,55 @@ class AbstractMethod(ABC):
                 "a threshold."
             )
 
-    @abstractmethod
     def start(
-        self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, layout: Layout, known: np.ndarray | None, testable: np.ndarray
+    ) -> tuple[Structure, Structure]:
         """The structure that training starts from, and which parts of it discovery may change.
 
-        `known` are the edges that a user gave, if any; `testable` those that can occur.
+        `known` are the edges that a user gave, if any; `testable` those that can occur. By default
+        all that can occur are there and free, and nothing is if they were given.
         """
+        if known is not None:
+            return layout.structure(known), layout.structure(False, False)
+        return layout.structure(testable), layout.structure(testable)
 
-    def discover_first(self, look: FirstLook) -> Discovery | None:
+    def discover_first(self, inquiry: DataInquiry) -> Discovery | None:
         """A structure from the data alone, before any training; None if the method needs a model.
 
         What it says of edges that are not free does not count.
         """
         return None
 
-    @abstractmethod
-    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
-        """What one batch is scored under; rows of structures divide the batch evenly."""
+    def objective(self, now: LearningState, rng: np.random.Generator) -> list[Term]:
+        """What one batch is scored under, by default the estimate.
 
-    def penalty(self, now: Standing) -> Tensor | None:
+        Rows of structures divide the batch evenly.
+        """
+        return [Term(1.0, now.estimate.flags[None])]
+
+    def penalty(self, now: LearningState) -> Tensor | None:
         """What is added to the loss while learning, if anything."""
         return None
 
-    def discover(self, look: Look) -> Discovery | None:
+    def discover(self, inquiry: Inquiry) -> Discovery | None:
         """A new structure from the trained model, or None if the method does not discover.
 
         What it says of parts that are not free does not count.
         """
         return None
+
+    def discover_variables(
+        self, model: AbstractWorldModel, graph: Graph, data: Dataset, on_settled: OnSettled | None
+    ) -> Evidence:
+        """Which edges of a graph hold between single variables, by the trained model."""
+        raise ModelError(
+            "discover_variables: expected a run of a method that can hide variables, such as "
+            f"`oocdm`, got `{self.name}`."
+        )
+
+    def after_training(self) -> Self:
+        """The method as it asks a network that will not learn any more."""
+        return self
 
     def with_threshold(self, threshold: float) -> Self:
         """The method with another threshold for edges, if it has one."""

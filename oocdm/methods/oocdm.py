@@ -8,51 +8,59 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from oocdm.data.dataset import Dataset
 from oocdm.discovery import (
     Discovery,
+    OnSettled,
     Rule,
     Search,
-    StructureParts,
+    Stopping,
     discover_around,
     discover_leave_one_out,
+    discover_variables,
 )
-from oocdm.errors import ModelError
-from oocdm.graph import AbstractEdgeSpace
+from oocdm.errors import ModelError, suggest
+from oocdm.graph import ClassGraph, Evidence, Graph, Layout, Structure
 from oocdm.methods.class_method import AbstractClassMethod
-from oocdm.methods.method import Look, Standing, Term
-from oocdm.models.fast import FastModel
-from oocdm.models.network import AbstractClassModel
+from oocdm.methods.method import Inquiry, LearningState, Term
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.scales import Scales
+from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
+
+OBJECTIVES = ("any-structure", "three-graphs")
+SEARCHES = ("around", "leave-one-out")
 
 
 @dataclass(frozen=True)
 class Oocdm(AbstractClassMethod):
     """Learns predictors under many graphs, discovers the graph from them, and repeats.
 
-    The default divides each batch among four kinds of structures: any (each part present with
-    a probability that is itself drawn), the estimate with its contested parts in any combination,
-    neighbours of the estimate (one part of each target the other way round) and the estimate;
-    discovery compares the estimate with its neighbours on
-    held-out episodes. `Oocdm.preset("paper")` scores every sample under G_lambda, G_1 and the
+    The objective "any-structure" divides each batch among four kinds of structures: any (each part
+    present with a probability that is itself drawn), the estimate with its contested parts in any
+    combination, neighbours of the estimate (one part of each target the other way round) and the
+    estimate; the search "around" compares the estimate with its neighbours on held-out episodes.
+    `Oocdm.preset("paper")` scores every sample under "three-graphs", G_lambda, G_1 and the
     estimate, and leaves single edges out of the full graph, on the training data.
 
-    >>> Oocdm.preset("paper").edge_probability
-    0.9
+    >>> Oocdm.preset("paper").objective_name
+    'three-graphs'
     """
 
     name: ClassVar[str] = "oocdm"
 
+    objective_name: str = "any-structure"  # or "three-graphs", the paper's
+    search_name: str = "around"  # or "leave-one-out", the paper's
     min_effect: float = 0.1  # share of the unexplained variance that an edge must explain
     false_discovery_rate: float = 0.05  # expected share of wrong edges among those found
     threshold: float | None = None  # nats that an edge must add, instead of the two above
-    path_threshold: float = 0.02  # nats that a part of a predictor must add
+    path_threshold: float = 0.02  # nats that a path of a predictor must add
     num_graphs: int = 32  # different structures in a batch
     contested_weight: float = 10.0  # how much more often neighbours turn a contested part
-    edge_probability: float = 0.9  # lambda of the paper, with preset "paper"
-    alpha: float = 1.0  # weight of the full graph, with preset "paper"
-    beta: float = 1.0  # weight of the estimate, with preset "paper"
-    max_scored: int = 20_000  # held-out transitions used by one discovery, at most
+    edge_probability: float = 0.9  # lambda of the paper, with "three-graphs"
+    alpha: float = 1.0  # weight of the full graph, with "three-graphs"
+    beta: float = 1.0  # weight of the estimate, with "three-graphs"
+    max_scored: int = 20_000  # held-out transitions used by one search around the estimate, at most
     patience: int = 4096  # transitions before an edge may be given up; at most half of them
     # Probability that a single variable is hidden from a training sample, as variable-level
     # discovery will do; half of the samples keep everything.
@@ -64,21 +72,21 @@ class Oocdm(AbstractClassMethod):
                 "hide_variables: expected a probability from 0 to less than 1, got "
                 f"{self.hide_variables!r}."
             )
+        for option, known in (("objective_name", OBJECTIVES), ("search_name", SEARCHES)):
+            if getattr(self, option) not in known:
+                value = str(getattr(self, option))
+                raise ModelError(f"{option}: unknown `{value}`. {suggest(value, known)}")
         _ = self.rule  # which refuses what means nothing, before any training
 
     @classmethod
     def preset(cls, name: str, **options: Any) -> Self:
-        return super().preset(name, **({"threshold": 0.1} if name == "paper" else {}) | options)
+        paper = {"objective_name": OBJECTIVES[1], "search_name": SEARCHES[1], "threshold": 0.1}
+        return super().preset(name, **{**(paper if name == "paper" else {}), **options})
 
     @property
     def rule(self) -> Rule:
         """How gains become decisions."""
         return Rule(self.min_effect, self.false_discovery_rate, self.threshold)
-
-    @property
-    def is_paper(self) -> bool:
-        """Whether the objective and the discovery rule are the paper's."""
-        return self.preset_name == "paper"
 
     @property
     def weighs_beliefs(self) -> bool:
@@ -87,32 +95,33 @@ class Oocdm(AbstractClassMethod):
     def with_threshold(self, threshold: float) -> Self:
         return replace(self, threshold=threshold)
 
+    def after_training(self) -> Self:
+        # What the network will not have shown by then it does not know.
+        return replace(self, patience=min(self.patience, Stopping.patience))
+
     def build(
         self, schema: Schema, scales: Scales, counts: Mapping[str, int] | None = None
-    ) -> FastModel:
+    ) -> OocdmModel:
         # A hidden value is 0, and so is the mean of all others: the network must tell them apart.
         options = replace(self.model, flag_unknown=True) if self.hide_variables else self.model
-        return FastModel(schema, options, scales)
+        return OocdmModel(schema, options, scales)
 
     def start(
-        self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        num_paths = StructureParts.of(edges.schema).width - len(testable)
-        is_in = testable if known is None else known
-        is_free = testable if known is None else np.zeros_like(testable)
-        return (
-            np.concatenate([is_in, np.ones(num_paths, dtype=bool)]),
-            np.concatenate([is_free, np.full(num_paths, not self.is_paper)]),
-        )
+        self, layout: Layout, known: np.ndarray | None, testable: np.ndarray
+    ) -> tuple[Structure, Structure]:
+        estimate, free = super().start(layout, known, testable)
+        # Leaving edges out of the full graph says nothing of paths.
+        return estimate, free.with_paths(self.search_name == "around")
 
-    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
-        estimate, free = now.estimate, now.free
-        if self.is_paper:
+    # ---------------------------------------------------------------- learning
+
+    def objective(self, now: LearningState, rng: np.random.Generator) -> list[Term]:
+        estimate, free = now.estimate.flags, now.free.flags
+        if self.objective_name == "three-graphs":
             is_random = rng.random((self.num_graphs, len(estimate))) < self.edge_probability
-            full = np.where(free, True, estimate)
             return [
                 Term(1.0, np.where(free, is_random, estimate)),
-                Term(self.alpha, full[None]),
+                Term(self.alpha, (estimate | free)[None]),
                 Term(self.beta, estimate[None]),
             ]
         if now.iteration == 0:
@@ -126,64 +135,73 @@ class Oocdm(AbstractClassMethod):
         ]
         return [Term(1.0, np.concatenate(rows))]
 
-    def _neighbours(self, count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
+    def _neighbours(self, count: int, now: LearningState, rng: np.random.Generator) -> np.ndarray:
         """The estimate with one part of each target turned, as discovery will compare them.
 
         Contested parts are turned more often: with and without them the network must be equally
         well trained. In half of the rows an edge that comes in takes the place of another, which
         may only have stood in for it.
         """
-        weight = np.where(now.contested, self.contested_weight, 1.0) * now.free
+        estimate, layout = now.estimate.flags, now.estimate.layout
+        weight = np.where(now.contested.flags, self.contested_weight, 1.0) * now.free.flags
         with np.errstate(divide="ignore"):
             drawn = np.log(weight) + rng.gumbel(size=(count, len(weight)))
         rows, is_turned = np.arange(count), np.zeros(drawn.shape, dtype=bool)
-        parts = StructureParts.of(now.model.schema)
-        for columns in parts.columns:
+        for columns in layout.by_target:
             chosen = columns[drawn[:, columns].argmax(1)]
             is_turned[rows, chosen] = True
-            edges = columns[columns < parts.num_edges]
-            present = edges[now.estimate[edges]]
+            present = columns[layout.is_edge[columns] & estimate[columns]]
             if len(present):
                 replaced = rng.choice(present, size=count)
-                is_edge = (rows % 2 == 1) & (chosen < parts.num_edges)
-                comes_in = is_edge & ~now.estimate[chosen]
+                comes_in = (rows % 2 == 1) & layout.is_edge[chosen] & ~estimate[chosen]
                 is_turned[rows[comes_in], replaced[comes_in]] = True
-        return now.estimate ^ (is_turned & now.free)
+        return estimate ^ (is_turned & now.free.flags)
 
-    def discover(self, look: Look) -> Discovery | None:
-        model, free = look.model, look.free
-        assert isinstance(model, AbstractClassModel)  # as built
-        if self.is_paper:
-            if not free[: len(model.index)].any():
+    # ---------------------------------------------------------------- discovery
+
+    def discover(self, inquiry: Inquiry) -> Discovery | None:
+        model, free = inquiry.model, inquiry.free
+        if self.search_name == "leave-one-out":
+            if not free.edges.any():
                 return None
-            search = Search(
-                look.data, free, self.rule, self.path_threshold, None, weights=look.weights
-            )
-            return discover_leave_one_out(model, look.estimate, search)
-        scored = look.data.rows(slice(0, self.max_scored))
-        resolution = model.resolution(self.schedule.resolution)
-        # While edges are open a path goes only if it does harm: it may be the way in of an edge
-        # that has not been learned yet. What helps too little goes in the end.
-        are_edges_open = free[: len(model.index)].any()
-        path_threshold = 0.0 if are_edges_open else self.path_threshold
-        patience = min(self.patience, len(scored) // 2)
+            search = Search(inquiry.data, free, self.rule, weights=inquiry.weights)
+            return discover_leave_one_out(model, inquiry.estimate, search)
+        scored = inquiry.data.rows(slice(0, self.max_scored))
         search = Search(
-            *(scored, free, self.rule, path_threshold, resolution),
-            patience,
-            look.weights,
-            look.settling,
+            scored,
+            free,
+            self.rule,
+            # While edges are open a path goes only if it does harm: it may be the way in of an
+            # edge that has not been learned yet. What helps too little goes in the end.
+            path_threshold=0.0 if free.edges.any() else self.path_threshold,
+            resolution=model.resolution(self.schedule.resolution),
+            patience=min(self.patience, len(scored) // 2),
+            weights=inquiry.weights,
+            on_settled=inquiry.on_settled,
         )
-        return discover_around(model, look.estimate, search)
+        return discover_around(model, inquiry.estimate, search)
+
+    def discover_variables(
+        self, model: AbstractWorldModel, graph: Graph, data: Dataset, on_settled: OnSettled | None
+    ) -> Evidence:
+        assert isinstance(graph, ClassGraph)  # as it finds them
+        resolution = None
+        if self.search_name == "around":
+            data = data.head(self.max_scored)
+            resolution = model.resolution(self.schedule.resolution)
+        return discover_variables(model, data, graph, self.rule, resolution, on_settled)
 
 
-def _any(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
+def _any(count: int, now: LearningState, rng: np.random.Generator) -> np.ndarray:
     """Structures whose parts are present with a probability that is itself drawn."""
+    estimate = now.estimate.flags
     probability = rng.random((count, 1))
-    is_present = rng.random((count, len(now.estimate))) < probability
-    return np.where(now.free, is_present, now.estimate)
+    is_present = rng.random((count, len(estimate))) < probability
+    return np.where(now.free.flags, is_present, estimate)
 
 
-def _undecided(count: int, now: Standing, rng: np.random.Generator) -> np.ndarray:
+def _undecided(count: int, now: LearningState, rng: np.random.Generator) -> np.ndarray:
     """The estimate with contested parts turned as often as not, in any combination."""
-    is_turned = rng.random((count, len(now.estimate))) < 0.5
-    return now.estimate ^ (is_turned & now.contested & now.free)
+    estimate = now.estimate.flags
+    is_turned = rng.random((count, len(estimate))) < 0.5
+    return estimate ^ (is_turned & (now.contested & now.free).flags)

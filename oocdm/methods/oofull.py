@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from oocdm.discovery import StructureParts
-from oocdm.graph import AbstractEdgeSpace
+from oocdm.graph import Layout, Structure
 from oocdm.methods.class_method import AbstractClassMethod
-from oocdm.methods.method import Schedule, Standing, Term
+from oocdm.methods.method import Schedule
 
 
 @dataclass(frozen=True)
@@ -26,12 +25,6 @@ class Oofull(AbstractClassMethod):
     schedule: Schedule = field(default_factory=lambda: Schedule(iterations=4))
 
     def start(
-        self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        structure = np.ones(StructureParts.of(edges.schema).width, dtype=bool)
-        if known is not None:
-            structure[: len(known)] = known
-        return structure, np.zeros_like(structure)
-
-    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
-        return [Term(1.0, now.estimate[None])]
+        self, layout: Layout, known: np.ndarray | None, testable: np.ndarray
+    ) -> tuple[Structure, Structure]:
+        return layout.structure(True if known is None else known), layout.structure(False, False)

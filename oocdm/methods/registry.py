@@ -86,7 +86,7 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     256
     """
     chosen = method_class(name)
-    known = [f.name for f in fields(chosen) if f.name != "preset_name"]
+    known = [f.name for f in fields(chosen)]
     for option in options:
         if option not in known:
             raise ModelError(f"Method `{name}` has no option `{option}`. {suggest(option, known)}")

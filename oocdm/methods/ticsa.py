@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch.nn import functional
 from oocdm.discovery import Discovery
 from oocdm.errors import ModelError
 from oocdm.graph import Evidence
-from oocdm.methods.method import Look, Standing, Term
+from oocdm.methods.method import Inquiry, LearningState, Term
 from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import AbstractVariableMethod, WidthByObjects
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
@@ -79,45 +79,37 @@ class Ticsa(AbstractVariableMethod):
     def network(self, setting: Setting) -> AbstractVariableModel:
         return TicsaModel(setting, WIDTH(setting.counts, self.width))
 
-    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
-        model = _network(now.model)
+    def objective(self, now: LearningState, rng: np.random.Generator) -> list[Term]:
         if not now.free.any():
-            return [Term(1.0, now.estimate[None])]
-        begin, end = TEMPERATURES
+            return super().objective(now, rng)
+        model, (begin, end) = _network(now.model), TEMPERATURES
         temperature = begin * (end / begin) ** now.share
-        noise = rng.logistic(size=(self.schedule.batch_size, len(now.estimate)))
-        relaxed = torch.sigmoid((model.logits + _like(noise, model)) / temperature)
-        fixed = _like(now.estimate, model)
-        return [Term(1.0, torch.where(_like(now.free, model) > 0, relaxed, fixed))]
+        noise = rng.logistic(size=(self.schedule.batch_size, len(now.estimate.layout)))
+        relaxed = torch.sigmoid((model.logits + model.rows(noise)) / temperature)
+        is_free, fixed = model.rows(now.free.flags) > 0, model.rows(now.estimate.flags)
+        return [Term(1.0, torch.where(is_free, relaxed, fixed))]
 
-    def penalty(self, now: Standing) -> Tensor | None:
+    def penalty(self, now: LearningState) -> Tensor | None:
         """The price of edges, of those that may be left out."""
         if not now.free.any():
             return None
         network = _network(now.model)
-        probability = network.logits.sigmoid() * _like(now.free, network)
+        probability = network.logits.sigmoid() * network.rows(now.free.flags)
         prices = probability.view(network.num_inputs, -1).mean(0)
         return self.sparsity * (prices * network.output_shares).sum()
 
-    def discover(self, look: Look) -> Discovery | None:
+    def discover(self, inquiry: Inquiry) -> Discovery | None:
         """Edges that are more probable than not: they were learned, and data are not asked."""
-        if not look.free.any():
+        if not inquiry.free.any():
             return None
-        network, free = _network(look.model), look.free
+        network, free = _network(inquiry.model), inquiry.free
         probability = network.logits.sigmoid().detach().cpu().double().numpy()
         found = probability > 0.5
-        evidence = replace(
-            Evidence.nothing(network.edges),
-            score=np.where(free, probability, np.nan),
-            decision=np.where(free, np.where(found, "yes", "no"), "untestable"),
-        )
-        return Discovery(np.where(free, found, look.estimate), evidence)
+        evidence = Evidence.of_test(network.edges, free.edges, found, ~found, score=probability)
+        structure = free.layout.structure(found).where(free, inquiry.estimate)
+        return Discovery(structure, evidence)
 
 
 def _network(model: AbstractWorldModel) -> TicsaModel:
     assert isinstance(model, TicsaModel)  # as built
     return model
-
-
-def _like(values: np.ndarray, model: AbstractWorldModel) -> Tensor:
-    return torch.as_tensor(values).to(model.device, model.dtype)

@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from oocdm.data.dataset import Dataset
 from oocdm.discovery.same_objects import check_same_objects
 from oocdm.errors import ModelError, suggest
-from oocdm.graph import AbstractEdgeSpace
 from oocdm.methods.class_method import PAPER_SCHEDULE
-from oocdm.methods.method import AbstractMethod, Schedule, Standing, Term
-from oocdm.models.oocdm.options import HeadOptions
+from oocdm.methods.method import AbstractMethod, Schedule
+from oocdm.models.head import HeadOptions
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import AbstractVariableModel, Setting
 from oocdm.schema import Schema
@@ -47,7 +44,7 @@ class AbstractVariableMethod(AbstractMethod):
         if name == "paper":
             plain = HeadOptions(predict_change=False, clamp_means=False)
             options = {"schedule": PAPER_SCHEDULE, "head": plain, "normalise": False, **options}
-        return cls(preset_name=name, **options)
+        return cls(**options)
 
     @classmethod
     def from_json(cls, options: dict[str, Any]) -> Self:
@@ -68,16 +65,6 @@ class AbstractVariableMethod(AbstractMethod):
     @abstractmethod
     def network(self, setting: Setting) -> AbstractVariableModel:
         """A new network with random weights."""
-
-    def start(
-        self, edges: AbstractEdgeSpace, known: np.ndarray | None, testable: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        if known is not None:
-            return known.copy(), np.zeros_like(testable)
-        return testable.copy(), testable.copy()
-
-    def objective(self, now: Standing, rng: np.random.Generator) -> list[Term]:
-        return [Term(1.0, now.estimate[None])]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 
 from oocdm.errors import GraphError
 from oocdm.files import write_atomically
-from oocdm.graph import ClassGraph, Edge, EdgeIndex, Evidence, Graph
+from oocdm.graph import ClassEdges, ClassGraph, Edge, Evidence, Graph
 from oocdm.report.variable_adjacency import draw_variables
 from oocdm.schema import Schema
 
@@ -56,7 +56,7 @@ class _Layout:
     """Where every source, target and edge stands; units are cells, y points down."""
 
     def __init__(self, schema: Schema) -> None:
-        index = EdgeIndex.of(schema)
+        index = ClassEdges.of(schema)
         classes = schema.classes
         self.sources = [
             _Source(c, f, is_local)

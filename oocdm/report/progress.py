@@ -90,7 +90,7 @@ class ProgressBar:
 
     def show_edges(self, settled: int, total: int) -> None:
         """Draw how many edges are settled."""
-        self.show("Settling edges", settled, total, f"{settled} of {total}")
+        self.show("OnSettled edges", settled, total, f"{settled} of {total}")
 
     def show_episodes(self, title: str, progress: EpisodesProgress) -> None:
         """Draw where the episodes of an agent are, what they earned, and what an action costs."""

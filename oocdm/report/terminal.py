@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from oocdm.graph import ClassGraph, Evidence, Graph
+from oocdm.graph import ClassGraph, EdgeEvidence, Evidence, Graph
 
 if TYPE_CHECKING:
     from oocdm.inference.evaluate import Evaluation
@@ -39,15 +39,15 @@ def graph_text(
     Ball[0].x <- Ball[0].x
     Ball[0].v <- Ball[0].x, Ball[0].v
     """
-    is_in, is_true = _flags(graph, true)
-    rows = []
-    for target, sources in _sources(graph):
-        shown = [(name, i) for name, i in sources if is_in[i] or is_true[i]]
-        parts = [
-            _source_text(name, is_in[i], is_true[i], true is not None, _notes(evidence, i))
-            for name, i in shown
-        ]
-        is_right = all(is_in[i] == is_true[i] for _, i in shown)
+    wanted: Graph = graph if true is None else graph.matching(true)
+    shown, rows = graph | wanted, []
+    for target in graph.targets:
+        parts, is_right = [], True
+        for edge in shown.edges(target):
+            is_in, is_true = str(edge) in graph, str(edge) in wanted
+            is_right &= is_in == is_true
+            notes = [] if evidence is None else _notes(evidence[str(edge)])
+            parts.append(_source_text(edge.source, is_in, is_true, true is not None, notes))
         row = Text() if true is None else _mark(is_right)
         row.append(f"{target} <- ")
         rows.append(row.append_text(Text(", ").join(parts) if parts else Text("(nothing)")))
@@ -56,53 +56,25 @@ def graph_text(
     return Text("\n").join(rows)
 
 
-def _flags(graph: Graph, true: ClassGraph | None) -> tuple[np.ndarray, np.ndarray]:
-    """Which edges a graph has, and which the true one; without that, as if it were true."""
-    if isinstance(graph, ClassGraph):
-        return graph.mask, graph.mask if true is None else true.mask
-    is_in = graph.matrix.ravel()
-    return is_in, is_in if true is None else true.ground(graph.counts).matrix.ravel()
-
-
-def _sources(graph: Graph) -> list[tuple[str, list[tuple[str, int]]]]:
-    """Each target with the possible sources, and where their edges stand among all."""
-    if isinstance(graph, ClassGraph):
-        index = graph.index
-        return [
-            (f"{c}.{v}", [(index.edges[i].source, i) for i in index.of_target(c, v).tolist()])
-            for c in graph.schema.classes
-            for v in graph.schema.targets(c)
-        ]
-    num = len(graph.outputs)
-    return [
-        (output, [(name, i * num + j) for i, name in enumerate(graph.inputs)])
-        for j, output in enumerate(graph.outputs)
-    ]
-
-
 def _open_rows(evidence: Evidence) -> list[Text]:
     """The edges that the data leave open, most helpful first."""
-    positions = [i for i, word in enumerate(evidence.decision) if word == "undecided"]
-    positions = [i for i in positions if not np.isnan(evidence.score[i])]
-    positions.sort(key=lambda i: -evidence.score[i])
+    is_open = (evidence.decision == "undecided") & ~np.isnan(evidence.score)
+    said = [evidence[evidence.edges.names[i]] for i in np.flatnonzero(is_open)]
     rows = []
-    for i in positions:
-        row = Text(f"? {evidence.edges.names[i]}", "yellow")
-        rows.append(row.append(f" ({_score(evidence, i)}, open)", "dim"))
+    for each in sorted(said, key=lambda each: -each.score):
+        row = Text(f"? {each.edge}", "yellow")
+        rows.append(row.append(f" ({_score(each)}, open)", "dim"))
     return rows
 
 
-def _score(evidence: Evidence, i: int) -> str:
-    half = (evidence.high[i] - evidence.low[i]) / 2
-    return f"{evidence.score[i]:.2f}" + ("" if np.isnan(half) else f" ± {half:.2f}")
+def _score(said: EdgeEvidence) -> str:
+    half = (said.high - said.low) / 2
+    return f"{said.score:.2f}" + ("" if np.isnan(half) else f" ± {half:.2f}")
 
 
-def _notes(evidence: Evidence | None, i: int) -> list[str]:
-    if evidence is None:
-        return []
-    notes = [] if np.isnan(evidence.score[i]) else [_score(evidence, i)]
-    given = str(evidence.decision[i])
-    return [*notes, given] if given in ("required", "forbidden") else notes
+def _notes(said: EdgeEvidence) -> list[str]:
+    notes = [] if np.isnan(said.score) else [_score(said)]
+    return [*notes, said.decision] if said.decision in ("required", "forbidden") else notes
 
 
 def _mark(is_right: bool) -> Text:

@@ -34,7 +34,7 @@ def draw_variables(
     axes = figure.subplots(1, panels, squeeze=False)[0]
     kind = np.where(graph.matrix, PRESENT, ABSENT)
     if true is not None:
-        is_true = true.ground(graph.counts).matrix
+        is_true = graph.matching(true).matrix
         kind[graph.matrix & ~is_true], kind[~graph.matrix & is_true] = EXTRA, MISSED
     axes[0].imshow(kind, cmap=ListedColormap(COLOURS), vmin=0, vmax=3, aspect="equal")
     axes[0].set_title(f"{int(graph.matrix.sum())} edges", fontsize=8)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, Settling, Stopping, single_variables
+from oocdm.discovery import Discovery, OnSettled, Stopping, single_variables
 from oocdm.errors import ModelError
-from oocdm.graph import ClassGraph, EdgeIndex, Evidence, Priors
+from oocdm.graph import ClassGraph, Evidence, Priors
 from oocdm.graph.priors import PriorKnowledge
 from oocdm.inference.fitted import check_fit, checked_data, checked_result
-from oocdm.methods import AbstractMethod, FirstLook, Look, Oocdm
+from oocdm.methods import AbstractMethod, DataInquiry, Inquiry, Oocdm
 from oocdm.models.network import AbstractClassModel
 from oocdm.models.prepared import Prepared
 from oocdm.training.fit import FitResult
@@ -23,7 +23,7 @@ def discover(
     result: FitResult,
     data: Dataset,
     threshold: float | None = None,
-    progress: Settling | None = None,
+    progress: OnSettled | None = None,
     priors: PriorKnowledge = None,
 ) -> Discovery:
     """What the method of a run discovers on a dataset, searching around the run's graph.
@@ -48,26 +48,25 @@ def discover(
     check_fit("discover", result, data)
     method.check_data(data)
     edges, num_edges = result.model.edges, len(result.model.edges)
-    testable = edges.spread(EdgeIndex.of(result.schema).testable(data.max_counts))
+    testable = edges.testable(data.max_counts)
     known = _known(method, result, priors).over(edges)
     estimate, free = _start(method, result, known, testable)
     # Discovery may stop early: the transitions that it sees first must be any of them.
     rows = np.random.default_rng(result.seed).permutation(len(data))
     prepared = Prepared.of(result.learned, data, rows)  # refuses other numbers of objects, too
     weights = known.weights(free[:num_edges])
-    first = FirstLook(data, edges, free[:num_edges], result.seed, weights, settling=progress)
+    first = DataInquiry(data, edges, free[:num_edges], result.seed, weights, on_settled=progress)
     found = method.discover_first(first)
     if found is None:
         free = _seen_both_ways(method, result, free)
         weights = known.weights(free[:num_edges])
-        look = Look(result.learned, prepared, estimate, free, weights, settling=progress)
+        look = Inquiry(result.learned, prepared, estimate, free, weights, on_settled=progress)
         found = method.discover(look)
     if found is None:
         raise _finds_none(method)
     found = keep_given(f"Method `{method.name}`: `discover`", found, estimate, free)
-    decision = np.where(known.forbidden & testable, "forbidden", found.evidence.decision)
-    decision = np.where(known.required, "required", decision)
-    return replace(found, evidence=replace(found.evidence, decision=decision))
+    evidence = found.evidence.with_given(known.required, known.forbidden & testable)
+    return replace(found, evidence=evidence)
 
 
 def _known(method: AbstractMethod, result: FitResult, priors: PriorKnowledge) -> Priors:
@@ -115,7 +114,7 @@ def discover_variables(
     result: FitResult,
     data: Dataset,
     threshold: float | None = None,
-    progress: Settling | None = None,
+    progress: OnSettled | None = None,
 ) -> Evidence:
     """Which of the edges of a run's graph hold between which single variables, on a dataset.
 

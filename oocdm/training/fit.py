@@ -93,8 +93,6 @@ class FitResult:
     @property
     def class_graph(self) -> ClassGraph:
         """The graph between classes; of one between variables, the smallest that covers it."""
-        if isinstance(self.graph, ClassGraph):
-            return self.graph
         return ClassGraph.covering(self.schema, self.graph)
 
     def save(self, folder: str | Path, **config: Any) -> None:

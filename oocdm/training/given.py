@@ -11,6 +11,7 @@ import numpy as np
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery
 from oocdm.errors import ModelError
+from oocdm.graph import Evidence, Structure
 
 
 def check_new(who: str, folder: str | Path) -> None:
@@ -54,26 +55,35 @@ def checksum(data: Dataset) -> int:
     return found
 
 
-def keep_given(who: str, found: Discovery, estimate: np.ndarray, free: np.ndarray) -> Discovery:
+def keep_given(who: str, found: Discovery, estimate: Structure, free: Structure) -> Discovery:
     """What a method found, with everything that is not free as the estimate has it.
 
-    A known graph and priors hold whatever a method says. Before training it may say something of
-    edges alone. A structure of another size raises a `ModelError` that starts with `who`.
+    A known graph and priors hold whatever a method says. Anything but a structure of the same
+    layout raises a `ModelError` that starts with `who`.
 
-    >>> from oocdm.graph import ClassEdges, Evidence
+    >>> from oocdm.graph import ClassEdges, Evidence, Layout
     >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
     ...     x = Real()
-    >>> said = Discovery(np.array([True, True]), Evidence.nothing(ClassEdges(Schema(Ball))))
-    >>> keep_given("discover", said, np.zeros(2, bool), np.array([True, False])).structure
-    array([ True, False])
+    >>> layout = Layout(ClassEdges.of(Schema(Ball)))
+    >>> said = Discovery(layout.structure(True), Evidence.nothing(layout.edges))
+    >>> free = layout.structure(np.array([True, False]))
+    >>> keep_given("discover", said, layout.structure(False), free).structure.names
+    ['Ball.x <- self.x']
     """
-    said, num_edges = np.asarray(found.structure), len(found.evidence.edges)
-    if said.dtype != bool or said.shape not in ((num_edges,), estimate.shape):
+    said = found.structure
+    if not isinstance(said, Structure) or said.layout != estimate.layout:
+        got = repr(said) if isinstance(said, Structure) else type(said).__name__
         raise ModelError(
-            f"{who}: expected a structure of {len(estimate)} booleans, the first {num_edges} for "
-            f"the possible edges, got {said.dtype} of shape {said.shape}."
+            f"{who}: expected a Structure of the layout that it was given, "
+            f"{estimate.layout!r}, got {got}. Make one: estimate.with_edges(...)."
         )
-    structure = estimate.copy()
-    structure[: len(said)] = np.where(free[: len(said)], said, estimate[: len(said)])
-    return replace(found, structure=structure)
+    return replace(found, structure=said.where(free, estimate))
+
+
+def with_given(
+    evidence: Evidence, structure: Structure, free: Structure, testable: np.ndarray
+) -> Evidence:
+    """Evidence, with the decisions that discovery could not make: what was not free was given."""
+    is_given, is_in = ~free.edges, structure.edges
+    return evidence.with_given(is_given & is_in, is_given & ~is_in & testable)

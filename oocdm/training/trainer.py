@@ -15,14 +15,15 @@ from torch import Tensor
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery
 from oocdm.errors import DataError, ModelError
-from oocdm.graph import EdgeIndex, Evidence, Graph, Priors
-from oocdm.methods.method import AbstractMethod, FirstLook, Look, Standing, Term
+from oocdm.graph import Evidence, Graph, Priors, Structure
+from oocdm.methods.method import AbstractMethod, DataInquiry, Inquiry, LearningState, Term
 from oocdm.models.allocator import keep_freed_memory
-from oocdm.models.features import Featuriser, Inputs
+from oocdm.models.features import Inputs
 from oocdm.models.prepared import Prepared, mean_scores
+from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.clock import Clock
-from oocdm.training.given import keep_given
+from oocdm.training.given import keep_given, with_given
 from oocdm.training.optimiser import make_optimiser
 from oocdm.training.precision import warn_of_rounding
 from oocdm.training.sigma_floor import calibrate_sigma
@@ -30,7 +31,7 @@ from oocdm.training.sigma_floor import calibrate_sigma
 logger = logging.getLogger(__name__)
 
 CONTESTED = (0.005, 0.6)  # nats, of either sign, that may be an artefact of training
-FIRST_LOOK_SHARE = 0.5  # of limited time that discovery before any training may take
+FIRST_DISCOVERY_SHARE = 0.5  # of limited time that discovery before any training may take
 POLISH_ROUND = 500  # steps of polishing between checkpoints
 LONGEST_POLISH = 10.0  # learning rates that a weight may move in one step of polishing
 WARM_UP = 100  # steps until a new optimiser knows enough of the gradients for full steps
@@ -53,14 +54,14 @@ Callback = Callable[[Progress], None]
 class Position:
     """All that changes during training beside weights: with them, a checkpoint is complete."""
 
+    structure: Structure  # the current estimate
+    evidence: Evidence | None = None  # of the last discovery
+    found: list[np.ndarray] = field(default_factory=list)  # edges after each discovery
     phase: str = "discover"
     rounds: int = 0  # finished rounds of this phase
     unchanged: int = 0  # iterations since the graph last changed
     seconds: float = 0.0
     began: dict[str, float] = field(default_factory=dict)  # seconds when each phase began
-    structure: list[bool] = field(default_factory=list)
-    evidence: list[dict[str, Any]] = field(default_factory=list)  # rows of the last look
-    found: list[list[bool]] = field(default_factory=list)  # edges after each iteration
     history: list[dict[str, Any]] = field(default_factory=list)
     rng: dict[str, Any] = field(default_factory=dict)
 
@@ -83,71 +84,64 @@ class Trainer:
         keep_freed_memory()
         self.method, self.schedule, self.seed = method, method.schedule, seed
         self.rng = np.random.default_rng(seed)
-        fitted, held = data, data
-        if self.schedule.held_out > 0:
-            fitted, held = data.split(self.schedule.held_out, seed)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            scales = Featuriser.measure(fitted.transitions())
-            self.model = method.build(data.schema, scales, data.max_counts)
-        warn_of_rounding(fitted.transitions())
-        _move(self.model, device)
-        self.logged = fitted
-        self.fitted = Prepared.of(self.model, fitted)
-        self.held = self.fitted
-        if held is not data:
-            # Discovery may stop early: the transitions that it sees first must be any of them.
-            rows = np.random.default_rng(seed).permutation(len(held))
-            self.held = Prepared.of(self.model, held, rows)
+        self._prepare(data, device)
         edges = self.model.edges
-        self.testable = edges.spread(EdgeIndex.of(data.schema).testable(data.max_counts))
+        self.testable = edges.testable(data.max_counts)
         known_mask = None if known is None else edges.mask(known)
-        start, self.free = method.start(edges, known_mask, self.testable)
+        start, free = method.start(self.model.layout, known_mask, self.testable)
         known_edges = Priors.none(data.schema) if priors is None else priors
         method.check_priors(known_edges)
         self.priors = known_edges.over(edges)
-        start[: len(edges)] = self.priors.apply(start[: len(edges)])
-        self.free[: len(edges)] &= ~(self.priors.required | self.priors.forbidden)
+        is_given = self.priors.required | self.priors.forbidden
+        self.free = free.with_edges(free.edges & ~is_given)
         # The network when the graph was decided: polishing fits it to that graph alone.
         self.learned = self.model
         self.optimiser = self._new_optimiser()
-        self.position = Position(structure=start.tolist())
+        self.position = Position(start.with_edges(self.priors.apply(start.edges)))
 
-    def _new_optimiser(self) -> Any:
-        return make_optimiser(self.schedule.optimiser, self.model)
+    def _prepare(self, data: Dataset, device: str) -> None:
+        """Hold out episodes, build the model in the units of the others, and read all of them."""
+        self.training_data, held_out = data, data
+        if self.schedule.held_out > 0:
+            self.training_data, held_out = data.split(self.schedule.held_out, self.seed)
+        transitions = self.training_data.transitions()
+        warn_of_rounding(transitions)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            scales = Scales.measure(transitions)
+            self.model = self.method.build(data.schema, scales, data.max_counts)
+        self.model.measure(transitions)
+        _move(self.model, device)
+        self.training = Prepared.read(self.model, transitions, self.training_data.clusters)
+        self.held_out = self.training
+        if held_out is not data:
+            # Discovery may stop early: the transitions that it sees first must be any of them.
+            rows = np.random.default_rng(self.seed).permutation(len(held_out))
+            self.held_out = Prepared.of(self.model, held_out, rows)
 
-    @property
-    def structure(self) -> np.ndarray:
-        """The current estimate: one boolean for each edge, then for each path."""
-        return np.array(self.position.structure, dtype=bool)
+    def _new_optimiser(self) -> torch.optim.Optimizer:
+        return make_optimiser(self.schedule.optimiser, self.model.parameter_groups())
 
     @property
     def graph(self) -> Graph:
         """The current estimate of the graph."""
-        return self.model.edges.graph(self._edges)
-
-    @property
-    def _edges(self) -> np.ndarray:
-        """The edges of the current estimate, a boolean for each possible one."""
-        return self.structure[: len(self.model.edges)]
+        return self.position.structure.graph
 
     @property
     def evidence(self) -> Evidence:
-        """What the data say about each edge, at the last look."""
-        position, is_in = self.position, self._edges
-        evidence = Evidence.nothing(self.model.edges)
-        if position.evidence:
-            evidence = Evidence.from_rows(self.model.edges, position.evidence)
-            # The first iteration has no estimate to learn around: its graph is preliminary.
-            later = np.array(position.found[1:])
-            if len(later) > 1:  # a single look agrees with itself, which says nothing
-                agreement = np.where(evidence.is_decided, (later == is_in).mean(0), np.nan)
-                evidence = replace(evidence, stability=agreement)
-        # What discovery may not change was given, by a known graph or as prior knowledge.
-        given = np.where(is_in, "required", "forbidden")
-        given = np.where(self.testable | is_in, given, "untestable")
-        is_free = self.free[: len(is_in)]
-        return replace(evidence, decision=np.where(is_free, evidence.decision, given))
+        """What the data say about each edge, at the last discovery."""
+        position, edges = self.position, self.model.edges
+        none = np.zeros(len(edges), dtype=bool)
+        evidence = position.evidence
+        if evidence is None:
+            evidence = Evidence.of_test(edges, self.free.edges, none, none)
+        # The first iteration has no estimate to learn around: its graph is preliminary.
+        later = np.array(position.found[1:])
+        if len(later) > 1:  # a single look agrees with itself, which says nothing
+            agreement = (later == position.structure.edges).mean(0)
+            stability = np.where(evidence.is_decided, agreement, np.nan)
+            evidence = replace(evidence, stability=stability)
+        return with_given(evidence, position.structure, self.free, self.testable)
 
     def run(
         self,
@@ -188,18 +182,19 @@ class Trainer:
     def _discover_round(self, callback: Callback | None, clock: Clock) -> None:
         """What the method can find before it has a model."""
 
-        def settling(done: int, total: int) -> None:
+        def on_settled(done: int, total: int) -> None:
             if callback is not None:
                 callback(Progress("discover", done, total, {}))
 
-        edges, free = self.model.edges, self.free[: len(self.model.edges)]
-        limit = None if clock.max_seconds is None else FIRST_LOOK_SHARE * clock.max_seconds
-        weights = self.priors.weights(free)
-        look = FirstLook(self.logged, edges, free, self.seed, weights, settling, limit)
-        found = self.method.discover_first(look) if free.any() else None
+        free = self.free.edges
+        limit = None if clock.max_seconds is None else FIRST_DISCOVERY_SHARE * clock.max_seconds
+        inquiry = DataInquiry(
+            self.training_data, self.free, self.seed, self.priors.weights(free), on_settled, limit
+        )
+        found = self.method.discover_first(inquiry) if free.any() else None
         if found is not None:
             who = f"Method `{self.method.name}`: `discover_first`"
-            self._take(keep_given(who, found, self.structure, self.free))
+            self._take(keep_given(who, found, self.position.structure, self.free))
             self._record("discover", int(free.sum()), [], found.is_cut)
         self.position.phase = "learn"
 
@@ -207,8 +202,8 @@ class Trainer:
         s, position = self.schedule, self.position
         total = s.iterations * s.steps_per_iteration
         done = position.rounds * s.steps_per_iteration
-        structure = self.structure
-        now = Standing(self.model, structure, self.free, self._contested(), position.rounds)
+        estimate = position.structure
+        now = LearningState(self.model, estimate, self.free, self._contested(), position.rounds)
         blur = self.model.resolution(s.resolution) if s.resolution else None
         losses = []
         for i in range(s.steps_per_iteration):
@@ -221,8 +216,7 @@ class Trainer:
             if clock.share >= 1:
                 break
         position.rounds += 1
-        weights = self.priors.weights(self.free[: len(self.model.edges)])
-        discovery = self._discover(Look(self.model, self.held, structure, self.free, weights))
+        discovery = self._discover(estimate, self.free, self.priors.weights(self.free.edges))
         if discovery is not None:
             self._take(discovery)
         is_settled = discovery is not None and position.unchanged >= s.patience
@@ -232,53 +226,49 @@ class Trainer:
         if is_over or is_late:
             self._finish_learning()
 
-    def _discover(self, look: Look) -> Discovery | None:
+    def _discover(
+        self, estimate: Structure, free: Structure, weights: np.ndarray | None = None
+    ) -> Discovery | None:
         """What the method finds among what is free; None if it does not discover."""
-        found = self.method.discover(look) if look.free.any() else None
+        inquiry = Inquiry(self.model, self.held_out, estimate, free, weights)
+        found = self.method.discover(inquiry) if free.any() else None
         if found is None:
             return None
-        who = f"Method `{self.method.name}`: `discover`"
-        return keep_given(who, found, look.estimate, look.free)
+        return keep_given(f"Method `{self.method.name}`: `discover`", found, estimate, free)
 
-    def _contested(self) -> np.ndarray:
-        """Edges that the last look found neither strong nor useless."""
-        contested = np.zeros(len(self.position.structure), dtype=bool)
-        for i, row in enumerate(self.position.evidence):
-            low, high = CONTESTED
-            contested[i] = row["score"] is not None and low < abs(row["score"]) < high
-        return contested
+    def _contested(self) -> Structure:
+        """Edges that the last discovery found neither strong nor useless."""
+        contested: np.ndarray | bool = False
+        if self.position.evidence is not None:
+            (low, high), size = CONTESTED, np.abs(self.position.evidence.score)
+            contested = (low < size) & (size < high)  # not where it is NaN
+        return self.model.layout.structure(contested, paths=False)
 
     def _take(self, discovery: Discovery) -> None:
-        num_edges = len(self.model.edges)
-        has_changed = not np.array_equal(
-            self.structure[:num_edges], discovery.structure[:num_edges]
-        )
-        self.position.unchanged = 0 if has_changed else self.position.unchanged + 1
-        self.position.structure = discovery.structure.tolist()
-        self.position.evidence = discovery.evidence.rows()
-        self.position.found.append(self.structure[:num_edges].tolist())
+        position, edges = self.position, discovery.structure.edges
+        has_changed = not np.array_equal(position.structure.edges, edges)
+        position.unchanged = 0 if has_changed else position.unchanged + 1
+        position.structure, position.evidence = discovery.structure, discovery.evidence
+        position.found.append(edges)
 
     def _finish_learning(self) -> None:
-        num_edges = len(self.model.edges)
-        decision = np.array([row["decision"] for row in self.position.evidence] or [""] * num_edges)
-        structure = self.structure
-        free = self.free.copy()
-        structure[:num_edges] &= ~(np.isin(decision, ["undecided", "no"]) & free[:num_edges])
-        free[:num_edges] = False
-        judged = self._discover(Look(self.model, self.held, structure, free))
-        structure = structure if judged is None else judged.structure
-        self.position.structure = structure.tolist()
-        self.model.paths.copy_(torch.as_tensor(structure[num_edges:]))
+        structure, position = self.position.structure, self.position
+        if position.evidence is not None:
+            # Open edges, and those that are there for trial, are not in the graph.
+            structure = structure.with_edges(structure.edges & self.evidence.is_in)
+        judged = self._discover(structure, self.free.with_edges(False))
+        position.structure = structure if judged is None else judged.structure
+        self.model.paths.copy_(torch.as_tensor(position.structure.paths))
         self.learned = self.model.copy()
-        self.position.rounds = 0
-        self.position.phase = "polish" if self.schedule.polish_steps else "done"
+        position.rounds = 0
+        position.phase = "polish" if self.schedule.polish_steps else "done"
         self.optimiser = self._new_optimiser()
 
     def _polish_round(self, callback: Callback | None, clock: Clock) -> None:
         s, position = self.schedule, self.position
         total = s.polish_steps
         done = position.rounds * POLISH_ROUND
-        terms = [Term(1.0, self.structure[None])]
+        terms = [Term(1.0, position.structure.flags[None])]
         losses = []
         for i in range(min(POLISH_ROUND, total - done)):
             share = max((done + i) / total, clock.share)
@@ -293,8 +283,7 @@ class Trainer:
         is_late = clock.share >= 1 and not is_over
         self._record("polish", done + len(losses), losses, is_late)
         if is_over or is_late:
-            structures = self.model.structures(self.graph)
-            calibrate_sigma(self.model, structures, self.held, s.final_resolution)
+            calibrate_sigma(self.model, self.graph, self.held_out, s.final_resolution)
             position.phase = "done"
 
     def _polish_blur(self, share: float) -> dict[str, Tensor] | None:
@@ -316,20 +305,16 @@ class Trainer:
     ) -> float:
         is_polish = self.position.phase == "polish"
         size = self.schedule.polish_batch_size if is_polish else self.schedule.batch_size
-        size = min(size, len(self.fitted))
+        size = min(size, len(self.training))
         groups = math.lcm(*(len(term.structures) for term in terms))
         size = max(size // groups, 1) * groups
-        rows = torch.as_tensor(self.rng.integers(len(self.fitted), size=size))
-        batch = self.fitted.rows(rows)
+        rows = torch.as_tensor(self.rng.integers(len(self.training), size=size))
+        batch = self.training.rows(rows)
         if self.method.hide_variables:
             batch = replace(batch, inputs=self._partial_inputs(rows.numpy()))
         loss = torch.zeros((), device=self.model.device)
-        structures = [
-            torch.as_tensor(term.structures).to(self.model.device, self.model.dtype)
-            for term in terms
-        ]
-        each = self.model.decode_each(batch.inputs, structures)
-        for term, predictions in zip(terms, each, strict=True):
+        structures = [self.model.rows(term.structures) for term in terms]
+        for term, predictions in zip(terms, self.model(batch.inputs, *structures), strict=True):
             scores = predictions.log_prob(batch.targets, blur)
             loss = loss - term.weight * mean_scores(scores, batch.targets).sum()
         if penalty is not None:
@@ -345,12 +330,15 @@ class Trainer:
                 "not finite. Lower the schedule's learning_rate, or look for extreme values in "
                 "the data."
             )
-        self.optimiser.step(learning_rate, LONGEST_POLISH if is_polish else math.inf)
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate
+            group["longest"] = LONGEST_POLISH if is_polish else math.inf
+        self.optimiser.step()
         return float(loss.detach())
 
     def _partial_inputs(self, rows: np.ndarray) -> Inputs:
         """Inputs of some transitions; from half of them single variables are hidden."""
-        before = self.logged.transitions(rows).before.to(self.model.device)
+        before = self.training_data.transitions(rows).before.to(self.model.device)
         is_partial = self.rng.random((len(rows), 1)) < 0.5
         masks = {
             c: {
@@ -369,7 +357,7 @@ class Trainer:
             "phase": phase,
             "step": step,
             "loss": float(np.mean(losses)) if losses else None,
-            "edges": int(self._edges.sum()),
+            "edges": int(self.position.structure.edges.sum()),
             "ran_out": ran_out,  # whether limited time left something undone
         }
         self.position.history.append(entry)

@@ -228,7 +228,7 @@ def test_discover_between_variables(
     assert (len(told["inputs"]), len(told["outputs"]), len(told["table"])) == (12, 10, 120)
     told = answer(*words, "--threshold", "-1000")
     grounded = package.load(finished).graph.ground({"Block": 2, "Total": 1})
-    assert package.VariableGraph.from_json(told) == grounded
+    assert package.VariableGraph.from_json(package.load_dataset(block).schema, told) == grounded
     assert oocdm(*words).stdout.startswith("Block[0].s1 <- ")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from oocdm.discovery import Gains, StructureParts
-from oocdm.graph import ClassEdges, EdgeIndex
+from oocdm.graph import ClassEdges
 from oocdm.schema import Schema
 
 
@@ -30,7 +30,7 @@ class Oracle:
     @property
     def model(self) -> Any:
         return SimpleNamespace(
-            schema=self.schema, edges=ClassEdges(self.schema), index=EdgeIndex.of(self.schema)
+            schema=self.schema, edges=ClassEdges.of(self.schema), index=ClassEdges.of(self.schema)
         )
 
     def part_gains(
@@ -41,7 +41,7 @@ class Oracle:
         resolution: Any,
         tested: np.ndarray | None = None,
         stopping: Any = None,
-        settling: Any = None,
+        on_settled: Any = None,
     ) -> Gains:
         """In place of `oocdm.discovery.part_gains`; ideal, so without errors."""
         self.calls += 1

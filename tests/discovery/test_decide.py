@@ -21,7 +21,7 @@ from oocdm.discovery import decide as decide_module
 from oocdm.envs.block import SCHEMA as BLOCK
 from oocdm.envs.block import TRUE_GRAPH as BLOCK_TRUE
 from oocdm.envs.mouse import MouseWorld
-from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.graph import ClassEdges, ClassGraph
 from oocdm.schema import ObjectClass, Real, Schema
 from tests.discovery.oracle import Oracle, random_oracle
 
@@ -87,7 +87,7 @@ def test_leave_one_out_recovers_the_graph(schema: Schema, seed: int) -> None:
     rng = np.random.default_rng(seed)
     # What stands in for a cause leaves it at least 0.2 * 0.5 nats of its own.
     oracle, true = random_oracle(schema, rng, (0.3, 0.8), everything(schema))
-    num = len(EdgeIndex.of(schema))
+    num = len(ClassEdges.of(schema))
     found = leave_one_out(oracle, np.ones(num, dtype=bool))
     assert found.graph == ClassGraph(schema, true[:num])
     assert oracle.calls == 1
@@ -101,7 +101,7 @@ def test_leave_one_out_recovers_the_graph(schema: Schema, seed: int) -> None:
 def test_leave_one_out_never_takes_an_untestable_edge(schema: Schema, seed: int) -> None:
     rng = np.random.default_rng(seed)
     oracle, true = random_oracle(schema, rng, (0.3, 0.8), everything(schema))
-    num = len(EdgeIndex.of(schema))
+    num = len(ClassEdges.of(schema))
     testable = rng.random(num) < 0.6
     oracle.gains[:num][~testable] = 9.0
     for i in np.flatnonzero(~testable):
@@ -198,7 +198,7 @@ def test_parts_that_are_not_free_never_move(schema: Schema, seed: int) -> None:
     # Whatever the scores say of them.
     oracle.gains[~free] = rng.choice([-9.0, 9.0], (~free).sum())
     oracle.stand_ins.clear()
-    num = len(EdgeIndex.of(schema))
+    num = len(ClassEdges.of(schema))
     for start in starts(schema, rng).values():
         found = around(oracle, start, free, max_passes=60)
         np.testing.assert_array_equal(found.structure[~free], start[~free])
@@ -212,7 +212,7 @@ def test_parts_that_are_not_free_never_move(schema: Schema, seed: int) -> None:
 def test_untestable_edges_never_enter(schema: Schema, seed: int) -> None:
     rng = np.random.default_rng(seed)
     counts = {c: int(rng.integers(1, 3)) for c in schema.classes}
-    testable = EdgeIndex.of(schema).testable(counts)
+    testable = ClassEdges.of(schema).testable(counts)
     num_paths = StructureParts.of(schema).width - len(testable)
     free = np.concatenate([testable, np.ones(num_paths, dtype=bool)])
     oracle, true = random_oracle(schema, rng, (0.3, 0.8), free)

@@ -10,7 +10,7 @@ from torch import Tensor
 from oocdm.data import Dataset
 from oocdm.discovery import Stopping, StructureParts, part_gains
 from oocdm.discovery import gains as gains_module
-from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.graph import ClassEdges, ClassGraph
 from oocdm.models.network import PATHS, AbstractClassModel
 from oocdm.models.prediction import NormalField
 from oocdm.models.prepared import Prepared
@@ -49,7 +49,7 @@ def targets_of(schema: Schema) -> list[tuple[str, str]]:
 
 def test_every_part_belongs_to_exactly_one_target() -> None:
     parts = StructureParts.of(SCHEMA)
-    index = EdgeIndex.of(SCHEMA)
+    index = ClassEdges.of(SCHEMA)
     assert parts.targets == targets_of(SCHEMA)
     assert parts.width == len(index) + 3 * len(parts.targets)
     assert sorted(np.concatenate(parts.columns).tolist()) == list(range(parts.width))
@@ -129,7 +129,7 @@ def test_from_the_full_graph_values_are_the_paper_s_cmi(preset: str) -> None:
     values = part_gains(model, Prepared.of(model, DATA), full, None).mean
     np.testing.assert_allclose(values, one_at_a_time(model, DATA, full), atol=1e-9)
     # The same as with graphs: all causalities, and all but one.
-    index = EdgeIndex.of(SCHEMA)
+    index = ClassEdges.of(SCHEMA)
     transitions = DATA.transitions()
     targets = model.targets(transitions)
     graph = ClassGraph.full(SCHEMA)
@@ -192,7 +192,7 @@ def test_errors_are_those_of_a_mean_over_episodes() -> None:
     model = random_model(data)
     full = np.ones(StructureParts.of(SCHEMA).width, dtype=bool)
     found = part_gains(model, Prepared.of(model, data), full, None)
-    index = EdgeIndex.of(SCHEMA)
+    index = ClassEdges.of(SCHEMA)
     edge = next(e for e in index.edges if str(e) == "Nest.food <- Ant[*].x")
     transitions = data.transitions()
     targets, scores = model.targets(transitions), []
@@ -243,7 +243,7 @@ def test_an_edge_that_cannot_occur_adds_nothing() -> None:
 
     schema = Schema(Nest)
     data = ragged(schema, slots=1)
-    index = EdgeIndex.of(schema)
+    index = ClassEdges.of(schema)
     # The default network is told which edges there are, the paper's is not.
     model = random_model(data, "paper")
     full = np.ones(StructureParts.of(schema).width, dtype=bool)

@@ -141,7 +141,7 @@ def test_roc_auc(found: Evidence) -> None:
 
 def test_progress_counts_edges(model: AbstractClassModel) -> None:
     told: list[tuple[int, int]] = []
-    discover_variables(model, DATA, GRAPH, Rule(), settling=lambda *n: told.append(n))
+    discover_variables(model, DATA, GRAPH, Rule(), on_settled=lambda *n: told.append(n))
     total = int(GRAPH.ground(SLOTS).matrix.sum())
     assert told[-1] == (total, total)
     assert [n for n, _ in told] == sorted({n for n, _ in told})

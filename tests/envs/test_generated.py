@@ -103,7 +103,7 @@ def test_worlds_have_the_stated_sizes():
         assert 2 <= len(fields) <= 3 and all(2 <= len(f) <= 4 for f in fields.values())
         assert any(field.action for each in fields.values() for field in each.values())
         assert all(1 <= n <= 4 for n in world.max_objects.values())
-        assert world.true_graph.index.testable(world.max_objects)[world.true_graph.mask].all()
+        assert world.true_graph.space.testable(world.max_objects)[world.true_graph.mask].all()
 
 
 def test_all_kinds_occur_over_seeds():

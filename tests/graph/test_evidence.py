@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
 
 from oocdm.errors import GraphError
-from oocdm.graph import ClassEdges, ClassGraph, Evidence, VariableEdges
+from oocdm.graph import ClassEdges, ClassGraph, EdgeEvidence, Evidence, VariableEdges
 from oocdm.schema import ObjectClass, Real, Schema
 
 
@@ -23,7 +24,7 @@ SCHEMA = Schema(Ball)  # four edges: x and push of oneself, x and push of others
 
 def some() -> Evidence:
     return Evidence(
-        ClassEdges(SCHEMA),
+        ClassEdges.of(SCHEMA),
         score=np.array([1.0, 0.001, np.nan, 0.2]),
         low=np.array([0.9, -0.01, np.nan, 0.0]),
         high=np.array([1.1, 0.02, np.nan, 0.4]),
@@ -50,7 +51,7 @@ def test_rows_survive_json() -> None:
         "decision": "undecided",
     }
     assert rows[2]["score"] is None
-    back = Evidence.from_rows(ClassEdges(SCHEMA), rows)
+    back = Evidence.from_rows(ClassEdges.of(SCHEMA), rows)
     for column in dataclasses.fields(Evidence)[1:]:
         np.testing.assert_array_equal(getattr(back, column.name), getattr(some(), column.name))
 
@@ -61,11 +62,11 @@ def test_wrong_columns_are_refused() -> None:
     with pytest.raises(GraphError, match=r"Evidence.decision: expected .*, got \['maybe'\]"):
         dataclasses.replace(some(), decision=np.array(["yes", "no", "maybe", "no"]))
     with pytest.raises(GraphError, match="one row for each possible edge"):
-        Evidence.from_rows(ClassEdges(SCHEMA), some().rows()[:3])
+        Evidence.from_rows(ClassEdges.of(SCHEMA), some().rows()[:3])
     rows = some().rows()
     del rows[1]["low"]
     with pytest.raises(GraphError, match="a row lacks 'low'"):
-        Evidence.from_rows(ClassEdges(SCHEMA), rows)
+        Evidence.from_rows(ClassEdges.of(SCHEMA), rows)
 
 
 def test_roc_auc_is_the_share_of_pairs_in_the_right_order() -> None:
@@ -102,3 +103,69 @@ def test_roc_auc_of_another_schema() -> None:
 
     with pytest.raises(GraphError, match="The graph is for another schema"):
         some().roc_auc(ClassGraph.full(Schema(Cube)))
+
+
+# ---------------------------------------------------------------- words
+
+
+def flags(*places: int) -> np.ndarray:
+    return np.isin(np.arange(4), places)
+
+
+def test_the_words_of_a_test() -> None:
+    score = np.array([1.0, 2.0, 3.0, 4.0])
+    found = Evidence.of_test(
+        ClassEdges.of(SCHEMA), flags(0, 1, 2), flags(0, 3), flags(0, 1, 3), score=score
+    )
+    assert found.decision.tolist() == ["yes", "no", "undecided", "untestable"]
+    np.testing.assert_array_equal(found.score, [1.0, 2.0, 3.0, np.nan])
+    for numbers in (found.low, found.high, found.p_value, found.stability):
+        assert np.isnan(numbers).all()
+    assert Evidence.nothing(ClassEdges.of(SCHEMA)).decision.tolist() == ["undecided"] * 4
+
+
+def test_what_is_given_overrides_the_data() -> None:
+    given = some().with_given(flags(1), flags(0, 1))
+    assert given.decision.tolist() == ["forbidden", "required", "required", "undecided"]
+    assert given.is_in.tolist() == [False, True, True, False]
+    assert given.graph == ClassGraph(SCHEMA, given.is_in)
+    assert given.score is not None and given["Ball.x <- self.x"].score == 1.0
+    rejected = some().with_rejected(flags(3))
+    assert rejected.decision.tolist() == ["yes", "no", "required", "no"]
+
+
+# ---------------------------------------------------------------- a value
+
+
+def test_one_edge() -> None:
+    said = some()["Ball.x <- Ball[*].push"]
+    assert said == EdgeEvidence("Ball.x <- Ball[*].push", "undecided", 0.2, 0.0, 0.4, 0.04, 0.5)
+    assert type(said.score) is float and type(said.decision) is str
+    message = (
+        "Unknown edge `Ball.x <- self.psh`. Did you mean `Ball.x <- self.push`? Known: "
+        "Ball.x <- self.x, Ball.x <- self.push, Ball.x <- Ball[*].x, Ball.x <- Ball[*].push."
+    )
+    with pytest.raises(GraphError, match=f"^{re.escape(message)}$"):
+        some()["Ball.x <- self.psh"]
+
+
+def test_a_frame_has_one_row_an_edge() -> None:
+    frame = some().to_frame()
+    columns = ["edge", "decision", "score", "low", "high", "p_value", "stability"]
+    assert list(frame.columns) == columns
+    assert frame.edge.tolist() == list(some().edges.names)
+    assert frame.decision.tolist() == ["yes", "no", "required", "undecided"]
+    np.testing.assert_array_equal(frame.score, some().score)
+    assert (frame.score.dtype, frame.p_value.dtype) == (float, float)
+
+
+def test_evidence_is_compared_by_value_and_cannot_be_written() -> None:
+    assert some() == some() != dataclasses.replace(some(), score=np.zeros(4))
+    assert some() != some().with_given(flags(0), flags())
+    assert some() != "evidence"
+    score = np.zeros(4)
+    evidence = dataclasses.replace(some(), score=score)
+    score[0] = 5.0
+    assert evidence.score[0] == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        evidence.decision[0] = "no"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oocdm.errors import GraphError
-from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.graph import ClassEdges, ClassGraph
 from oocdm.graph.priors import Priors
 from oocdm.schema import ObjectClass, Real, Schema
 from tests.models.strategies import schemas
@@ -46,7 +46,7 @@ ROWS = [
 
 
 def names(schema: Schema, mask: np.ndarray) -> set[str]:
-    return {str(e) for e, is_in in zip(EdgeIndex.of(schema).edges, mask, strict=True) if is_in}
+    return {str(e) for e, is_in in zip(ClassEdges.of(schema).edges, mask, strict=True) if is_in}
 
 
 def same(a: Priors, b: Priors) -> bool:
@@ -68,7 +68,7 @@ def test_rows_of_edges_say_it_of_exactly_these_edges(
 ) -> None:
     said: dict[str, set[str]] = {kind: set() for kind in (*SIGNS, "nothing")}
     rows: dict[str, list[str]] = {}
-    for edge in EdgeIndex.of(schema).edges:
+    for edge in ClassEdges.of(schema).edges:
         kind = random.choice(list(said))
         said[kind].add(str(edge))
         if kind in SIGNS:
@@ -96,7 +96,7 @@ def test_patterns_by_brute_force(schema: Schema, c: str, v: str, owner: str, u: 
     form = re.escape(row.replace("!", "").replace("[*]", "@"))
     form = re.sub(r"\\\[(.*?)\\\]", lambda m: f"[{m[1].replace(chr(92), '')}]", form)
     form = form.replace(r"\*", r"\w*").replace(r"\?", r"\w").replace("@", r"\[\*\]")
-    expected = {str(e) for e in EdgeIndex.of(schema).edges if re.fullmatch(form, str(e))}
+    expected = {str(e) for e in ClassEdges.of(schema).edges if re.fullmatch(form, str(e))}
     if expected:
         priors = Priors.parse(schema, [row])
         assert names(schema, priors.forbidden) == expected
@@ -191,7 +191,7 @@ def test_all_forms_are_accepted(tmp_path: Path) -> None:
 def test_weights_are_odds_with_mean_one_over_the_tested_edges(
     schema: Schema, data: st.DataObject
 ) -> None:
-    edges = EdgeIndex.of(schema).edges
+    edges = ClassEdges.of(schema).edges
     flags = st.lists(st.booleans(), min_size=len(edges), max_size=len(edges))
     odds = data.draw(st.lists(st.sampled_from([1.0, 0.25, 3.0]), min_size=len(edges)))
     rows = [f"{e.target} <- ?{o / (1 + o)} {e.source}" for e, o in zip(edges, odds, strict=False)]
@@ -214,7 +214,7 @@ def test_weights_by_hand() -> None:
     schema = Schema(Ball)
     priors = Priors.parse(schema, ["Ball.x <- ?0.75 self.x", "Ball.v <- !Ball[*].*"])
     tested = np.array([str(e) in ("Ball.x <- self.x", "Ball.x <- self.v")
-                       for e in EdgeIndex.of(schema).edges])  # fmt: skip
+                       for e in ClassEdges.of(schema).edges])  # fmt: skip
     assert priors.weights(tested)[tested].tolist() == [1.5, 0.5]
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oocdm.errors import GraphError
-from oocdm.graph import ClassGraph, Variable, VariableGraph
+from oocdm.graph import ClassGraph, Variable, VariableEdge, VariableGraph
 from oocdm.schema import ObjectClass, Real, Schema
 
 
@@ -43,7 +43,7 @@ def graphs(draw: st.DrawFn) -> VariableGraph:
 @settings(max_examples=50)
 @given(graphs())
 def test_graphs_are_read_back_from_files_and_prints(graph: VariableGraph) -> None:
-    assert VariableGraph.from_json(json.loads(json.dumps(graph.to_json()))) == graph
+    assert VariableGraph.from_json(SCHEMA, json.loads(json.dumps(graph.to_json()))) == graph
     again = VariableGraph.parse(graph.inputs, graph.outputs, str(graph).splitlines())
     assert again == graph and hash(again) == hash(graph)
 
@@ -64,7 +64,7 @@ def test_the_covering_graph_is_the_smallest_one(graph: VariableGraph) -> None:
 @given(st.integers(0, 99))
 def test_a_class_graph_covers_its_grounding(seed: int) -> None:
     graph = ClassGraph.random(SCHEMA, 0.5, np.random.default_rng(seed))
-    graph = ClassGraph(SCHEMA, graph.mask & graph.index.testable(COUNTS))
+    graph = ClassGraph(SCHEMA, graph.mask & graph.space.testable(COUNTS))
     assert ClassGraph.covering(SCHEMA, graph.ground(COUNTS)) == graph
 
 
@@ -78,7 +78,7 @@ def test_print_counts_and_edges() -> None:
     assert str(graph).splitlines() == rows
     assert repr(graph) == "VariableGraph(3 of 15 edges)"
     assert graph.counts == COUNTS
-    assert graph.edges()[-1] == ("Ball[1].x", "Score[0].points")
+    assert graph.edges()[-1] == VariableEdge("Ball[1].x", "Score[0].points")
     assert graph != FULL and graph.matrix.sum() == 3
     assert Variable.parse("Ball[12].x") == ("Ball", 12, "x")
     assert VariableGraph((), (), np.zeros((0, 0))).counts == {}
@@ -95,7 +95,7 @@ def test_a_class_graph_is_compared_as_it_would_be_grounded() -> None:
     lonely = true.ground({"Ball": 2, "Score": 0})
     assert lonely.compare(true).shd == 0
     with fails(
-        "Cannot compare variable graphs over different variables: only one has `Ball[0].push`."
+        "Expected and got variable graphs over different variables: only one has `Ball[0].push`."
     ):
         graph.compare(ClassGraph.full(Schema(Score)))
 
@@ -141,11 +141,11 @@ def test_errors_of_shapes_and_files() -> None:
         'Variable graph: expected a JSON object with lists under the keys "inputs", "outputs" '
         'and "edges".'
     ):
-        VariableGraph.from_json({"edges": []})
+        VariableGraph.from_json(SCHEMA, {"edges": []})
 
 
 def test_errors_of_comparing() -> None:
-    with fails("compare: expected a graph between variables or between classes, got str."):
+    with fails("Expected a graph between variables or between classes, got str."):
         FULL.compare("Ball.x <- self.x")  # type: ignore[arg-type]
 
 

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from oocdm.discovery import Search, StructureParts
 from oocdm.envs.block import SCHEMA, TRUE_GRAPH
 from oocdm.errors import ModelError
-from oocdm.graph import ClassEdges, EdgeIndex
+from oocdm.graph import ClassEdges
 from oocdm.methods import (
     METHODS,
     AbstractMethod,
-    Look,
+    Inquiry,
     Oocdm,
     Oofull,
     Schedule,
-    Standing,
+    LearningState,
     make_method,
     method_from_json,
     method_names,
@@ -35,7 +35,7 @@ from tests.inference.ragged import ragged, random_model
 
 PARTS = StructureParts.of(SCHEMA)
 WIDTH = PARTS.width
-EDGES = ClassEdges(SCHEMA)
+EDGES = ClassEdges.of(SCHEMA)
 NUM_EDGES = len(EDGES)
 SEEDS = st.integers(0, 2**20)
 MODEL = FastModel(SCHEMA, ModelOptions(), None)
@@ -49,12 +49,12 @@ def fails(message: str) -> Any:
 
 def random_standing(
     seed: int, iteration: int = 0, free: np.ndarray | None = None
-) -> tuple[Standing, np.random.Generator]:
+) -> tuple[LearningState, np.random.Generator]:
     """A random estimate of which a part is free, nothing contested; and random numbers."""
     rng = np.random.default_rng(seed)
     estimate, some = rng.random(WIDTH) < 0.5, rng.random(WIDTH) < 0.7
     free = some if free is None else free
-    return Standing(MODEL, estimate, free, np.zeros(WIDTH, dtype=bool), iteration), rng
+    return LearningState(MODEL, estimate, free, np.zeros(WIDTH, dtype=bool), iteration), rng
 
 
 # ---------------------------------------------------------------- objectives
@@ -174,7 +174,7 @@ def test_few_graphs_still_divide_a_batch() -> None:
 
 # ---------------------------------------------------------------- where training starts
 
-TESTABLE = EdgeIndex.of(SCHEMA).testable({"Block": 5, "Total": 1})
+TESTABLE = ClassEdges.of(SCHEMA).testable({"Block": 5, "Total": 1})
 
 
 @pytest.mark.parametrize(("preset", "has_free_paths"), [("default", True), ("paper", False)])
@@ -198,10 +198,10 @@ def test_oofull_keeps_the_full_graph() -> None:
     method = Oofull()
     start, free = method.start(EDGES, None, TESTABLE)
     assert start.all() and not free.any()
-    now = Standing(MODEL, start, free, ~EVERYTHING, 3)
+    now = LearningState(MODEL, start, free, ~EVERYTHING, 3)
     (term,) = method.objective(now, np.random.default_rng(0))
     assert term.weight == 1.0 and np.array_equal(term.structures, start[None])
-    assert method.discover(Look(None, None, start, free)) is None  # type: ignore[arg-type]
+    assert method.discover(Inquiry(None, None, start, free)) is None  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- discovery rules
@@ -211,20 +211,20 @@ def test_paper_discovers_by_leaving_out_of_the_full_graph() -> None:
     data = ragged(lengths=(4, 3))
     model = random_model(data, "paper")
     prepared = Prepared.of(model, data)
-    testable = EdgeIndex.of(data.schema).testable(data.max_counts)
+    testable = ClassEdges.of(data.schema).testable(data.max_counts)
     method = Oocdm.preset("paper", threshold=1e-3)
-    estimate, free = method.start(ClassEdges(data.schema), None, testable)
-    found = method.discover(Look(model, prepared, estimate, free))
+    estimate, free = method.start(ClassEdges.of(data.schema), None, testable)
+    found = method.discover(Inquiry(model, prepared, estimate, free))
     assert found is not None
     scores = np.nan_to_num(found.evidence.score, nan=-1)
     assert np.array_equal(found.graph.mask, testable & (scores > 1e-3))
     # It does not depend on the estimate, nor on its size.
     other = estimate.copy()
     other[: len(testable)] = False
-    again = method.discover(Look(model, prepared, other, free))
+    again = method.discover(Inquiry(model, prepared, other, free))
     assert again is not None and again.graph == found.graph
-    known = method.start(ClassEdges(data.schema), found.graph.mask, testable)[1]
-    assert method.discover(Look(model, prepared, estimate, known)) is None
+    known = method.start(ClassEdges.of(data.schema), found.graph.mask, testable)[1]
+    assert method.discover(Inquiry(model, prepared, estimate, known)) is None
 
 
 def test_default_scores_at_most_so_many_transitions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_default_scores_at_most_so_many_transitions(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("oocdm.methods.oocdm.discover_around", discover)
     width = StructureParts.of(data.schema).width
     estimate, free = np.ones(width, dtype=bool), np.ones(width, dtype=bool)
-    Oocdm(max_scored=3).discover(Look(model, Prepared.of(model, data), estimate, free))
+    Oocdm(max_scored=3).discover(Inquiry(model, Prepared.of(model, data), estimate, free))
     ((start, search),) = seen
     assert len(search.data) == 3 and start is estimate and search.free is free
     assert search.rule == Oocdm().rule
@@ -257,7 +257,7 @@ def test_paths_go_for_helping_too_little_only_when_edges_are_settled(
     parts = StructureParts.of(data.schema)
     everything, prepared = np.ones(parts.width, dtype=bool), Prepared.of(model, data)
     for free in (everything, ~parts.is_edge):
-        Oocdm(path_threshold=0.4).discover(Look(model, prepared, everything, free))
+        Oocdm(path_threshold=0.4).discover(Inquiry(model, prepared, everything, free))
     assert thresholds == [0.0, 0.4]
 
 

@@ -90,7 +90,7 @@ def test_a_grounded_class_graph_predicts_as_the_class_graph(
     """Bit for bit; edges that cannot occur among so many objects no variable tells of."""
     graph = ClassGraph.random(case.schema, 0.7, np.random.default_rng(seed))
     counts = case.before.counts
-    graph = ClassGraph(case.schema, graph.mask & graph.index.testable(counts))
+    graph = ClassGraph(case.schema, graph.mask & graph.space.testable(counts))
     grounded = graph.ground(counts)
     plan = HidingPlan.of(case.schema, grounded)
     assert plan.graph == graph

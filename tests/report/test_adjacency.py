@@ -60,7 +60,7 @@ def test_rows_are_sources_and_columns_targets() -> None:
 
 def test_scores_are_shades_with_numbers() -> None:
     evidence = replace(
-        Evidence.nothing(ClassEdges(SCHEMA)),
+        Evidence.nothing(ClassEdges.of(SCHEMA)),
         score=np.array([4.0, 0.5, np.nan, 0.01, 1.0]),
         low=np.array([3.9, 0.4, np.nan, 0.0, 0.8]),
         high=np.array([4.1, 0.6, np.nan, 0.02, 1.2]),
@@ -76,7 +76,7 @@ def test_scores_are_shades_with_numbers() -> None:
 
 def test_intervals_that_nobody_knows_are_not_shown() -> None:
     evidence = replace(
-        Evidence.nothing(ClassEdges(SCHEMA)),
+        Evidence.nothing(ClassEdges.of(SCHEMA)),
         score=np.array([4.0, 0.5, np.nan, 0.01, 1.0]),
         decision=np.array(["yes", "yes", "untestable", "no", "yes"]),
     )
@@ -95,7 +95,7 @@ def test_wrong_edges_are_outlined() -> None:
 
 
 def test_scores_that_are_all_unknown_are_none() -> None:
-    (axes,) = draw_adjacency(TRUE, Evidence.nothing(ClassEdges(SCHEMA))).axes
+    (axes,) = draw_adjacency(TRUE, Evidence.nothing(ClassEdges.of(SCHEMA))).axes
     assert len(cells(axes, EDGE)) == 3
 
 
@@ -107,7 +107,7 @@ def test_graphs_of_different_schemas_are_refused() -> None:
 
 def test_picture_is_written(tmp_path: Path) -> None:
     path = tmp_path / "new" / "graph.png"
-    evidence = replace(Evidence.nothing(ClassEdges(SCHEMA)), score=np.full(5, 0.1))
+    evidence = replace(Evidence.nothing(ClassEdges.of(SCHEMA)), score=np.full(5, 0.1))
     save_adjacency(path, ClassGraph(SCHEMA, ~np.array(TRUE.mask)), evidence, TRUE)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert [file.name for file in path.parent.iterdir()] == ["graph.png"]

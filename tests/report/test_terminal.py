@@ -43,13 +43,13 @@ def test_graph_prints_as_it_does_everywhere() -> None:
 
 
 def test_graph_with_scores() -> None:
-    is_local = np.array([edge.is_local for edge in GRAPH.index.edges])
+    is_local = np.array([edge.is_local for edge in GRAPH.space.edges])
     score = np.where(GRAPH.mask & is_local, 1.234, np.nan)
     decision = np.where(GRAPH.mask, np.where(is_local, "yes", "required"), "no").astype(object)
     opened = next(i for i in range(8) if not GRAPH.mask[i])
     score[opened], decision[opened] = 0.04, "undecided"
     evidence = replace(
-        Evidence.nothing(ClassEdges(SCHEMA)),
+        Evidence.nothing(ClassEdges.of(SCHEMA)),
         score=score,
         low=score - 0.03,
         high=score + 0.03,
@@ -58,7 +58,7 @@ def test_graph_with_scores() -> None:
     assert shown(graph_text(GRAPH, evidence)) == [
         "Ball.x <- self.x (1.23 ± 0.03), self.v (1.23 ± 0.03)",
         "Ball.v <- Ball[*].v (required)",
-        f"? {GRAPH.index.edges[opened]} (0.04 ± 0.03, open)",
+        f"? {GRAPH.space.edges[opened]} (0.04 ± 0.03, open)",
     ]
 
 

@@ -39,7 +39,7 @@ from oocdm import (
     make,
     resume,
 )
-from oocdm.graph import ClassGraph, EdgeIndex
+from oocdm.graph import ClassEdges, ClassGraph
 from oocdm.methods import AbstractMethod
 from oocdm.training import Trainer, clock, trainer
 from oocdm.training.run import CHECKPOINT
@@ -266,7 +266,7 @@ def test_a_known_graph_is_kept_exactly(name: str, seed: int) -> None:
 
 
 def test_discovery_never_takes_an_untestable_edge(finished: dict[str, FitResult]) -> None:
-    testable = EdgeIndex.of(DATA.schema).testable(DATA.max_counts)
+    testable = ClassEdges.of(DATA.schema).testable(DATA.max_counts)
     assert (~testable).sum() == 1
     for name in ("oocdm", "paper"):
         assert not finished[name].graph.mask[~testable].any()
@@ -570,7 +570,7 @@ def test_polishing_begins_with_small_steps(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("name", ["oocdm", "paper"])
 def test_required_edges_stay_and_forbidden_ones_never_enter(name: str) -> None:
     schema = DATA.schema
-    edges = EdgeIndex.of(schema).edges
+    edges = ClassEdges.of(schema).edges
     c, v = next((c, v) for c in schema.classes for v in schema.targets(c))
     own = [e for e in edges if e.target == f"{c}.{v}" and e.is_local]
     rows = [str(own[0]), *(f"{e.target} <- !{e.source}" for e in own[1:])]
@@ -579,16 +579,16 @@ def test_required_edges_stay_and_forbidden_ones_never_enter(name: str) -> None:
         result = fit(DATA, method, priors=rows)
         assert own[0] in result.graph
         assert not any(e in result.graph for e in own[1:])
-        positions = [EdgeIndex.of(schema).position[e] for e in own]
+        positions = [ClassEdges.of(schema).position[e] for e in own]
         words = result.evidence.decision[positions].tolist()
         assert words == ["required"] + ["forbidden"] * (len(own) - 1)
         others = np.setdiff1d(np.arange(len(edges)), positions)
-        testable = EdgeIndex.of(schema).testable(DATA.max_counts)[others]
+        testable = ClassEdges.of(schema).testable(DATA.max_counts)[others]
         assert result.graph.mask[others].tolist() == (testable & (threshold < 0)).tolist()
 
 
 def test_priors_are_kept_for_resuming(tmp_path: Path) -> None:
-    edge = str(EdgeIndex.of(DATA.schema).edges[0])
+    edge = str(ClassEdges.of(DATA.schema).edges[0])
     fit(DATA, METHODS["oocdm"], priors=[edge], folder=tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["priors"] == [edge]
 

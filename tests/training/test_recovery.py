@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oocdm import Schedule, collect, fit, make
-from oocdm.graph import EdgeIndex
+from oocdm.graph import ClassEdges
 
 SHORT = Schedule(iterations=6, steps_per_iteration=250, polish_steps=0, batch_size=256)
 
@@ -24,7 +24,7 @@ def test_the_exact_graph_of_two_blocks() -> None:
 
     # Every edge that can be tested was, and none of the decisions was close.
     scores = result.evidence.score
-    testable = EdgeIndex.of(data.schema).testable(data.max_counts)
+    testable = ClassEdges.of(data.schema).testable(data.max_counts)
     assert testable.sum() == 84 - 16
     assert np.array_equal(~np.isnan(scores), testable)
     assert scores[true.mask].min() > 0.3

@@ -185,7 +185,7 @@ def test_scores_and_decisions_are_written(result: FitResult, folder: Path) -> No
     graph = ClassGraph.from_json(DATA.schema, data)
     assert graph == result.graph
     for row, edge, score in zip(
-        data["table"], graph.index.edges, result.evidence.score, strict=True
+        data["table"], graph.space.edges, result.evidence.score, strict=True
     ):
         assert row["edge"] == str(edge)
         assert row["score"] == (None if np.isnan(score) else score)

@@ -11,7 +11,7 @@ from oocdm.data import Dataset
 from oocdm.discovery.independence.merged_samples import MergedSamples, fixed_slots
 from oocdm.discovery.independence.tests import IndependenceTest, make_test
 from oocdm.errors import OocdmError
-from oocdm.graph import ClassEdges, EdgeIndex, Evidence
+from oocdm.graph import ClassEdges, Evidence
 
 # Tests compute p = 1 - (a number near 1), which cannot tell smaller ones from 0.
 _SMALLEST_P = float(np.finfo(float).eps)
@@ -54,13 +54,13 @@ def discover_by_tests(
     limit = chosen.max_samples if max_samples is None else max_samples
     if limit < 1:
         raise OocdmError(f"discover_by_tests: expected max_samples of at least 1, got {limit!r}.")
-    index = EdgeIndex.of(data.schema)
-    testable = index.testable({c: len(slots) for c, slots in fixed_slots(data).items()})
-    score, p_value = np.full((2, len(index)), np.nan)
+    edges = ClassEdges.of(data.schema)
+    testable = edges.testable({c: len(slots) for c, slots in fixed_slots(data).items()})
+    score, p_value = np.full((2, len(edges)), np.nan)
     samples: dict[str, MergedSamples] = {}
     positions = np.flatnonzero(testable)
     for done, position in enumerate(positions, start=1):
-        edge = index.edges[position]
+        edge = edges.edges[position]
         if edge.target_class not in samples:
             rng = np.random.default_rng(seed)
             samples[edge.target_class] = MergedSamples(data, edge.target_class, limit, rng)
@@ -75,16 +75,8 @@ def discover_by_tests(
         )
         if progress is not None:
             progress(done, len(positions))
-    decision = _decisions(p_value, testable, alpha)
-    nothing = np.full(len(index), np.nan)
-    return Evidence(ClassEdges(data.schema), score, nothing, nothing, p_value, nothing, decision)
-
-
-def _decisions(p_value: np.ndarray, testable: np.ndarray, alpha: float) -> np.ndarray:
-    """In words, with the false-discovery rate held; NaN is a test that could not tell."""
-    told = ~np.isnan(p_value)
-    decision = np.where(testable, "undecided", "untestable")
-    if told.any():
-        is_found = scipy.stats.false_discovery_control(p_value[told]) <= alpha
-        decision[told] = np.where(is_found, "yes", "no")
-    return decision
+    is_told = ~np.isnan(p_value)  # NaN is a test that could not tell
+    is_found = np.zeros(len(edges), dtype=bool)
+    if is_told.any():
+        is_found[is_told] = scipy.stats.false_discovery_control(p_value[is_told]) <= alpha
+    return Evidence.of_test(edges, testable, is_found, is_told, score=score, p_value=p_value)

@@ -14,7 +14,7 @@ from threading import Event
 import numpy as np
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery.gains import Settling
+from oocdm.discovery.gains import OnSettled
 from oocdm.discovery.independence.merged_samples import numbers
 from oocdm.discovery.independence.tests import Answer, FastCit
 from oocdm.errors import DataError
@@ -56,7 +56,7 @@ class VariableTests:
         self,
         free: np.ndarray,
         weights: np.ndarray | None = None,
-        settling: Settling | None = None,
+        on_settled: OnSettled | None = None,
     ) -> Evidence:
         """Test the free edges; larger `weights`, 1 on average, make an edge easier to find."""
         is_asked = self.edges.matrix(free)
@@ -67,15 +67,13 @@ class VariableTests:
             for done, (source, target, answer) in enumerate(answers, start=1):
                 p_value[source, target] = answer.p_value
                 score[source, target] = np.nan if answer.statistic is None else answer.statistic
-                if settling is not None:
-                    settling(done, int(is_asked.sum()))
+                if on_settled is not None:
+                    on_settled(done, int(is_asked.sum()))
         p_value, score = p_value.ravel(), score.ravel()
-        nothing = np.full(len(self.edges), np.nan)
-        told = ~np.isnan(p_value)
+        is_told = ~np.isnan(p_value)
         weighted = p_value if weights is None else np.minimum(p_value / weights, 1.0)
-        decision = np.where(free, np.where(told, "no", "undecided"), "untestable")
-        decision[told & (np.nan_to_num(weighted, nan=1.0) < self.alpha)] = "yes"
-        return Evidence(self.edges, score, nothing, nothing, p_value, nothing, decision)
+        is_found = is_told & (np.nan_to_num(weighted, nan=1.0) < self.alpha)
+        return Evidence.of_test(self.edges, free, is_found, is_told, score=score, p_value=p_value)
 
     def _answers(
         self, is_asked: np.ndarray, steps: dict[int, np.ndarray]

@@ -66,7 +66,7 @@ class OocdmModel(AbstractWorldModel):
         literal: bool = False,
     ) -> None:
         used = scales if scales is not None and options.normalise else Scales.unit(schema)
-        layout = Layout(ClassEdges(schema), paths_of(options))
+        layout = Layout(ClassEdges.of(schema), paths_of(options))
         super().__init__(layout, used, options.head, options.enrich, options.flag_unknown)
         self.options, self.is_literal = options, literal
         self.encoders = ModulesByName(

@@ -24,7 +24,7 @@ from oocdm.discovery.independence.tests import (
     make_test,
 )
 from oocdm.errors import DataError, OocdmError
-from oocdm.graph import ClassGraph, Edge, EdgeIndex
+from oocdm.graph import ClassEdges, ClassGraph, Edge
 from oocdm.schema import Categorical, ObjectClass, Real, Schema
 from tests.models.strategies import random_values, schemas
 
@@ -118,7 +118,7 @@ def test_oracle_gives_back_any_graph(
     schema, counts, seed = world
     true = ClassGraph.random(schema, density, np.random.default_rng(seed))
     evidence = discover_by_tests(random_dataset(schema, counts, seed), OracleTest(true))
-    testable = EdgeIndex.of(schema).testable(counts)
+    testable = ClassEdges.of(schema).testable(counts)
     np.testing.assert_array_equal(evidence.graph.mask, true.mask & testable)
     np.testing.assert_array_equal(evidence.decision == "untestable", ~testable)
     np.testing.assert_array_equal(np.isnan(evidence.p_value), ~testable)
@@ -221,8 +221,8 @@ def test_numbers_of_objects_do_not_matter(world: tuple[Schema, dict[str, int], i
         )
         for c in counts
     }
-    for i in np.flatnonzero(EdgeIndex.of(schema).testable(counts)):
-        edge = EdgeIndex.of(schema).edges[i]
+    for i in np.flatnonzero(ClassEdges.of(schema).testable(counts)):
+        edge = ClassEdges.of(schema).edges[i]
         found = []
         for each in (data, moved):
             samples = MergedSamples(each, edge.target_class, EVERYTHING, rng)

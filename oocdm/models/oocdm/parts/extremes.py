@@ -199,7 +199,7 @@ class Extremes(AbstractLinear):
 
         First the global edge from its source; then the local one of a difference, else -1.
         """
-        schema, edges = self.place.schema, ClassEdges(self.place.schema)
+        schema, edges = self.place.schema, ClassEdges.of(self.place.schema)
         places, own = np.arange(len(edges)), list(schema.fields(self.c))
         local = edges.local_block(places, self.c)
         found = np.full((2, local.shape[1], self.width), -1)
