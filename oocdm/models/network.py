@@ -8,6 +8,7 @@ between them as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +27,10 @@ from oocdm.schema import Schema
 
 # The parts of a predictor beside its linear core, each of which a target may do without.
 PATHS = ("decoder", "sum", "extremes")
+
+# Layers of the predictors that read the same inputs for all targets of a class.
+SHARED_INPUT_LAYERS = ("local_weight", "message_own", "message_weight", "global_weight")
+LINEAR_BOOST = 3.0  # the linear maps must travel far, and are the best-behaved part
 
 
 class AbstractClassModel(AbstractWorldModel):
@@ -83,6 +88,21 @@ class AbstractClassModel(AbstractWorldModel):
     def predictor(self, c: str) -> PredictorParameters:
         """The predictors of one class's targets."""
         return self.predictors[c]
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        layers = [
+            (name.split(".")[0], parameter)
+            for c in self.predictors
+            for name, parameter in self.predictor(c).named_parameters()
+        ]
+        shared = [p for layer, p in layers if layer in SHARED_INPUT_LAYERS]
+        maps = [p for layer, p in layers if layer == "linear_weight"]
+        taken = {id(p) for p in shared + maps}
+        return [
+            {"params": [p for p in self.parameters() if id(p) not in taken]},
+            {"params": shared, "matrices": "shared_input"},
+            {"params": maps, "matrices": "maps", "boost": LINEAR_BOOST},
+        ]
 
     # ---------------------------------------------------------------- structures
 

@@ -113,8 +113,8 @@ class Trainer:
         self.optimiser = self._new_optimiser()
         self.position = Position(structure=start.tolist())
 
-    def _new_optimiser(self) -> Any:
-        return make_optimiser(self.schedule.optimiser, self.model)
+    def _new_optimiser(self) -> torch.optim.Optimizer:
+        return make_optimiser(self.schedule.optimiser, self.model.parameter_groups())
 
     @property
     def structure(self) -> np.ndarray:
@@ -345,7 +345,10 @@ class Trainer:
                 "not finite. Lower the schedule's learning_rate, or look for extreme values in "
                 "the data."
             )
-        self.optimiser.step(learning_rate, LONGEST_POLISH if is_polish else math.inf)
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate
+            group["longest"] = LONGEST_POLISH if is_polish else math.inf
+        self.optimiser.step()
         return float(loss.detach())
 
     def _partial_inputs(self, rows: np.ndarray) -> Inputs:
