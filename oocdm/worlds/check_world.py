@@ -113,7 +113,7 @@ class _Trial:
             seen, earlier = self._look("step", after, rng), seen
             self._check_static(earlier, seen)
             all_before.append(self._joined(state, actions))
-            self._check_task(all_before[-1], after)
+            self._check_task(all_before[-1], self._joined(after, {}))
             state, seen = after.select(~terminated), seen.select(~terminated)
             num_worlds = int((~terminated).sum())
             if num_worlds == 0:
@@ -168,9 +168,11 @@ class _Trial:
         return seen
 
     def _joined(self, state: WorldState, actions: Arrays) -> WorldState:
-        values = {
-            c: {**state.values.get(c, {}), **actions.get(c, {})} for c in self.world.schema.classes
-        }
+        """States and actions as one, without what the schema does not know."""
+        values = {}
+        for c in self.world.schema.classes:
+            given = {**state.values.get(c, {}), **actions.get(c, {})}
+            values[c] = {f: given[f] for f in self.world.schema.fields(c) if f in given}
         return WorldState(values, state.present)
 
     def _fields(self, is_action: bool) -> list[tuple[str, str]]:
@@ -208,7 +210,9 @@ class _Trial:
     def _check_actions(self, actions: Arrays, state: WorldState) -> None:
         where = f"{self.name}.random_actions"
         if not isinstance(actions, Mapping):
-            self.must([f"{where}: expected {{class: {{field: array}}}}, got {type(actions)}."])
+            self.must(
+                [f"{where}: expected {{class: {{field: array}}}}, got {type(actions).__name__}."]
+            )
         self.must(action_problems(f"{where}:", self.world.schema, actions, state.present))
         self._check_values(where, actions, state.present)
 
@@ -257,7 +261,10 @@ class _Trial:
         task, where = getattr(self.world, "task", None), f"{self.name}.task"
         if not isinstance(task, Task):
             return
-        before, after = (to_snapshot(self.world.schema, each) for each in (state, later))
+        try:
+            before, after = (to_snapshot(self.world.schema, each) for each in (state, later))
+        except OocdmError:
+            return  # values that are not allowed: they are told already
         try:
             found = {
                 "reward": task.watched_reward(before, after),

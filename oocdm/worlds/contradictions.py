@@ -109,7 +109,8 @@ def _effects(
         is_self = (np.arange(there.shape[1]) == rows[:, None]) & (c == source[0])
         for f in schema.targets(c):
             one, other = (np.asarray(s.values[c][f], np.float64) for s in (plain, after))
-            differs = ~np.isclose(one, other, TOLERANCE).reshape(*there.shape, -1).all(2) & there
+            is_close = np.isclose(one, other, TOLERANCE, equal_nan=True)
+            differs = ~is_close.reshape(*there.shape, -1).all(2) & there
             for is_local, found in ((True, differs & is_self), (False, differs & ~is_self)):
                 if found.any():
                     world, row = np.argwhere(found)[0]
