@@ -334,6 +334,8 @@ def test_every_parameter_is_in_one_group(chosen: ModelOptions) -> None:
     assert set(shared) <= {"local_weight", "global_weight", "message_own", "message_weight"}
     assert set(maps) == ({"linear_weight"} if chosen.linear_path else set())
     assert not any(name in shared + maps for name in rest)
+    kinds = [group.get("matrices") for group in model.parameter_groups()]
+    assert kinds == [None, "shared_input", "maps"]
 
 
 def test_class_names_that_modules_use_are_usable() -> None:
