@@ -24,7 +24,7 @@ from oocdm.planning import CEM, ICEM, MPC, MPPI, run_episodes
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
 from oocdm.training import FitResult, Progress, discover, discover_variables, fit, load, resume
-from oocdm.worlds import AbstractWorld, collect
+from oocdm.worlds import AbstractWorld, check_world, collect
 
 __version__ = "0.1.0"
 
@@ -70,6 +70,7 @@ __all__ = [
     "Transitions",
     "VariableGraph",
     "check_assumptions",
+    "check_world",
     "collect",
     "counterfactual",
     "discover",

@@ -20,7 +20,7 @@ import oocdm
 NAMES = {
     *("ObjectClass", "Schema", "Real", "Integer", "Categorical", "Boolean"),
     *("ClassGraph", "VariableGraph", "Edge", "Task"),
-    *("Dataset", "Transitions", "Snapshot", "collect", "load_dataset"),
+    *("Dataset", "Transitions", "Snapshot", "collect", "check_world", "load_dataset"),
     *("make", "list_envs"),
     *("fit", "resume", "load", "FitResult", "Progress", "Schedule"),
     *("Oocdm", "Oofull", "ModelOptions"),

@@ -115,6 +115,14 @@ class AbstractWorldModel(nn.Module):
         """Where the weights are."""
         return next(self.parameters()).device
 
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """The parameters, in groups that an optimiser of torch takes: here all in one.
+
+        A group may have a `boost`, by which `EigenAdam` multiplies its learning rate, and say how
+        it sees the parameters as `matrices` (see oocdm.training.optimiser.to_matrices).
+        """
+        return [{"params": list(self.parameters())}]
+
     def copy(self) -> Self:
         """A model of its own with the same weights."""
         return copy.deepcopy(self)

@@ -70,10 +70,11 @@ def write_checkpoint(folder: Path, trainer: Trainer) -> None:
     tensors = {f"model/{n}": t for n, t in trainer.model.state_dict().items()}
     if trainer.position.phase in AFTER_LEARNING:
         tensors |= {f"learned/{n}": t for n, t in trainer.learned.state_dict().items()}
-    tensors |= {f"optimiser/{n}": t for n, t in trainer.optimiser.state.items()}
+    for number, state in trainer.optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser/{number}/{n}": torch.as_tensor(t) for n, t in state.items()}
     metadata = {
         "position": json.dumps(asdict(trainer.position)),
-        "steps": json.dumps(trainer.optimiser.steps),
+        "optimiser": trainer.schedule.optimiser,
     }
     write_tensors(folder / CHECKPOINT, tensors, metadata)
     rows = "".join(json.dumps(entry) + "\n" for entry in trainer.position.history)
@@ -86,7 +87,7 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     tensors, metadata = read_tensors(path)
     try:
         position = Position(**json.loads(metadata["position"]))
-        steps = int(json.loads(metadata["steps"]))
+        optimiser = metadata["optimiser"]
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: not a checkpoint of this version ({error}).") from None
     load_weights(trainer.model, _named(tensors, "model/"), path)
@@ -95,12 +96,20 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
         load_weights(trainer.learned, _named(tensors, "learned/"), path)
     trainer.position = position
     trainer.rng.bit_generator.state = position.rng
-    trainer.optimiser.steps = steps
-    for name, tensor in trainer.optimiser.state.items():
-        saved = tensors.get(f"optimiser/{name}")
-        if saved is None or saved.shape != tensor.shape:
-            raise ModelError(f"{path}: the optimiser's state does not fit the run's settings.")
-        tensor.copy_(saved)
+    if optimiser != trainer.schedule.optimiser:
+        raise ModelError(
+            f"{path}: the optimiser's state does not fit the run's settings: expected that of "
+            f"`{trainer.schedule.optimiser}`, got that of `{optimiser}`. Were they edited?"
+        )
+    _load_optimiser(trainer.optimiser, _named(tensors, "optimiser/"))
+
+
+def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for path, tensor in tensors.items():
+        number, name = path.split("/")
+        state.setdefault(int(number), {})[name] = tensor
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
 
 
 def _named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -1,6 +1,7 @@
 """Simulated worlds: their interface, and logging what happens in them."""
 
+from oocdm.worlds.check_world import check_world
 from oocdm.worlds.collect import collect
 from oocdm.worlds.world import AbstractWorld, WorldState
 
-__all__ = ["AbstractWorld", "WorldState", "collect"]
+__all__ = ["AbstractWorld", "WorldState", "check_world", "collect"]

@@ -12,7 +12,7 @@ from oocdm.data.log import Arrays
 from oocdm.errors import DataError, read_count
 from oocdm.schema import Schema
 from oocdm.worlds.world import AbstractWorld, WorldState, world_of
-from oocdm.worlds.world_checks import check_state, check_step, shape_of
+from oocdm.worlds.world_checks import action_problems, check_state, check_step
 
 Policy = Callable[[WorldState, np.random.Generator], Arrays]
 Progress = Callable[[int, int], None]
@@ -124,15 +124,8 @@ def _name(world: AbstractWorld) -> str:
 
 
 def _check_actions(where: str, schema: Schema, actions: Arrays, state: WorldState) -> None:
-    for name, field_name in _action_fields(schema):
-        expected = (*state.present[name].shape, *schema.field(name, field_name).shape)
-        values = actions.get(name, {}).get(field_name)
-        if values is None or np.shape(values) != expected:
-            raise DataError(
-                f"collect: {where} actions for `{name}.{field_name}`: expected an array of shape "
-                f"{expected} (world, object, ...), got {shape_of(values)}. Return "
-                "{class: {field: array}}."
-            )
+    for problem in action_problems(f"collect: {where}", schema, actions, state.present):
+        raise DataError(problem)
 
 
 def _action_fields(schema: Schema) -> list[tuple[str, str]]:

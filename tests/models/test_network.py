@@ -325,6 +325,19 @@ def test_field_names_that_modules_use_are_usable() -> None:
     FastModel(Schema(type("Thing", (ObjectClass,), fields)), ModelOptions(), None)
 
 
+@pytest.mark.parametrize("chosen", [*PRESETS, MIXED], ids=["default", "paper", "mixed"])
+def test_every_parameter_is_in_one_group(chosen: ModelOptions) -> None:
+    model = FastModel(WORLD, chosen, None)
+    names = {id(p): name.split(".")[2] for name, p in model.named_parameters()}
+    rest, shared, maps = ([names[id(p)] for p in g["params"]] for g in model.parameter_groups())
+    assert sorted(rest + shared + maps) == sorted(names.values())
+    assert set(shared) <= {"local_weight", "global_weight", "message_own", "message_weight"}
+    assert set(maps) == ({"linear_weight"} if chosen.linear_path else set())
+    assert not any(name in shared + maps for name in rest)
+    kinds = [group.get("matrices") for group in model.parameter_groups()]
+    assert kinds == [None, "shared_input", "maps"]
+
+
 def test_class_names_that_modules_use_are_usable() -> None:
     FastModel(Schema(type("items", (ObjectClass,), {"x": Real()})), ModelOptions(), None)
 

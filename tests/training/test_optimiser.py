@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.optim import Adam, Optimizer
 
 from oocdm.errors import ModelError
-from oocdm.training.optimiser import EigenAdam, PlainAdam, make_optimiser
+from oocdm.methods.dense import AbstractDenseModel
+from oocdm.models.fast import FastModel
+from oocdm.models.oocdm.options import HeadOptions, ModelOptions
+from oocdm.models.scales import Scales
+from oocdm.models.variable_model import Encoded, Setting
+from oocdm.models.world_model import AbstractWorldModel
+from oocdm.schema import ObjectClass, Real, Schema
+from oocdm.training.optimiser import MATRICES, EigenAdam, from_matrices, make_optimiser, to_matrices
 
 
 class Stack(nn.Module):
@@ -30,20 +39,19 @@ def rates(num: int) -> list[float]:
     return [1e-2 * (1 - i / num) for i in range(num)]
 
 
-def test_plain_adam_is_torch_s_adam_bit_for_bit() -> None:
-    ours, theirs = Stack(), Stack()
-    plain, adam = PlainAdam(ours), torch.optim.Adam(theirs.parameters())
-    for i, rate in enumerate(rates(30)):
-        x = torch.randn(5, 4, generator=torch.Generator().manual_seed(i))
-        for model in (ours, theirs):
-            model.zero_grad()
-            model(x).square().sum().backward()
-        plain.step(rate)
-        adam.param_groups[0]["lr"] = rate
-        adam.step()
-        for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
-            assert torch.equal(a, b)
-    assert plain.steps == 30
+def step(optimiser: Optimizer, rate: float, **settings: float) -> None:
+    """A step as the trainer does it."""
+    for group in optimiser.param_groups:
+        group.update(lr=rate, **settings)
+    optimiser.step()
+
+
+def eigen_adam(model: nn.Module) -> EigenAdam:
+    return EigenAdam([{"params": list(model.parameters())}])
+
+
+def plain_adam(model: nn.Module) -> Adam:
+    return Adam(model.parameters())
 
 
 def test_eigen_adam_without_a_basis_is_adam() -> None:
@@ -51,18 +59,17 @@ def test_eigen_adam_without_a_basis_is_adam() -> None:
     ours, theirs = Stack(), Stack()
     for model in (ours, theirs):
         model.weight.requires_grad_(False)
-    eigen = EigenAdam(ours)
-    assert set(eigen.state) == {"bias/mean", "bias/square"}
+    eigen = eigen_adam(ours)
     adam = torch.optim.Adam([theirs.bias], betas=(0.9, 0.99), eps=1e-10)
     for i, rate in enumerate(rates(30)):
         x = torch.randn(5, 4, generator=torch.Generator().manual_seed(i))
         for model in (ours, theirs):
             model.zero_grad()
             model(x).square().sum().backward()
-        eigen.step(rate)
-        adam.param_groups[0]["lr"] = rate
-        adam.step()
+        step(eigen, rate)
+        step(adam, rate)
         torch.testing.assert_close(ours.bias, theirs.bias, rtol=1e-5, atol=1e-7)
+    assert [set(state) for state in eigen.state.values()] == [{"step", "mean", "square"}]
 
 
 def badly_conditioned() -> tuple[Tensor, Tensor]:
@@ -74,7 +81,7 @@ def badly_conditioned() -> tuple[Tensor, Tensor]:
     return x, x @ weight
 
 
-def train(optimiser: EigenAdam | PlainAdam, model: Stack, steps: int) -> float:
+def train(optimiser: Optimizer, model: Stack, steps: int) -> float:
     """The mean squared error after so many small batches, relative to the outputs' spread."""
     x, y = badly_conditioned()
     generator = torch.Generator().manual_seed(1)
@@ -82,27 +89,27 @@ def train(optimiser: EigenAdam | PlainAdam, model: Stack, steps: int) -> float:
         rows = torch.randint(len(x), (128,), generator=generator)
         model.zero_grad()
         ((model(x[rows]) - y[rows]).square().mean() / y.var()).backward()
-        optimiser.step(rate)
+        step(optimiser, rate)
     with torch.no_grad():
         return float((model(x) - y).square().mean() / y.var())
 
 
 def test_eigen_adam_masters_bad_conditioning() -> None:
     left = {}
-    for kind in (EigenAdam, PlainAdam):
+    for make in (eigen_adam, plain_adam):
         model = Stack()
         with torch.no_grad():
             model.weight.zero_()
-        left[kind] = train(kind(model), model, steps=1500)
-    assert left[PlainAdam] > 0.3  # most of it is still there
-    assert left[EigenAdam] < 1e-3
+        left[make] = train(make(model), model, steps=1500)
+    assert left[plain_adam] > 0.3  # most of it is still there
+    assert left[eigen_adam] < 1e-3
 
 
 def test_the_basis_stays_orthonormal() -> None:
     model = Stack()
-    eigen = EigenAdam(model)
+    eigen = eigen_adam(model)
     train(eigen, model, steps=100)
-    basis = eigen.state["weight/basis"]
+    basis = eigen.state[model.weight]["basis"]
     assert basis.shape == (2, 4, 4)
     torch.testing.assert_close(basis.mT @ basis, torch.eye(4).expand(2, 4, 4), atol=1e-5, rtol=0)
     # It has turned towards the eigenvectors: the first is what the inputs have in common.
@@ -115,7 +122,8 @@ def test_steps_are_no_longer_than_allowed() -> None:
     longest = {}
     for bound in (torch.inf, 1.0):
         model = Stack()
-        eigen = EigenAdam(model)
+        eigen = eigen_adam(model)
+        basis = torch.eye(4)
         moves = []
         generator.manual_seed(0)
         for _ in range(60):
@@ -123,42 +131,190 @@ def test_steps_are_no_longer_than_allowed() -> None:
             is_seen = torch.rand(8, 4, generator=generator) < 0.1
             x = torch.randn(8, 4, generator=generator) * is_seen
             (model(x).pow(3)).sum().backward()
-            before, basis = model.weight.detach().clone(), eigen.state["weight/basis"].clone()
-            eigen.step(1e-3, bound)
+            before = model.weight.detach().clone()
+            step(eigen, 1e-3, longest=bound)
             moves.append((basis.mT @ (model.weight.detach() - before)).abs().max().item() / 1e-3)
+            basis = eigen.state[model.weight]["basis"].clone()  # of the next step
         longest[bound] = max(moves)
     assert longest[torch.inf] > 2
     assert longest[1.0] == pytest.approx(1.0, rel=1e-3)
 
 
 def test_a_gradient_of_zero_moves_nothing() -> None:
-    for kind in (EigenAdam, PlainAdam):
+    for make in (eigen_adam, plain_adam):
         model = Stack()
         before = model.weight.detach().clone()
-        optimiser = kind(model)
+        optimiser = make(model)
         for _ in range(3):
             model.zero_grad()
             (0.0 * model(torch.ones(2, 4))).sum().backward()
-            optimiser.step(0.1)
+            step(optimiser, 0.1)
         assert torch.equal(model.weight, before)
 
 
 def test_a_parameter_without_gradient_is_left_alone() -> None:
-    for kind in (EigenAdam, PlainAdam):
+    for make in (eigen_adam, plain_adam):
         model = Stack()
         before = model.weight.detach().clone()
         model.bias.sum().backward()
-        optimiser = kind(model)
-        optimiser.step(0.1)
+        step(make(model), 0.1)
         assert torch.equal(model.weight, before) and model.bias.any()
 
 
-@pytest.mark.parametrize(("name", "kind"), [("eigen-adam", EigenAdam), ("adam", PlainAdam)])
+@pytest.mark.parametrize(("name", "kind"), [("eigen-adam", EigenAdam), ("adam", Adam)])
 def test_optimisers_by_name(name: str, kind: type) -> None:
-    assert isinstance(make_optimiser(name, Stack()), kind)
+    assert type(make_optimiser(name, [{"params": [torch.ones(1)], "boost": 3.0}])) is kind
 
 
 def test_unknown_optimiser() -> None:
     message = "Unknown optimiser `adm`. Did you mean `adam`? Known: eigen-adam, adam."
     with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
-        make_optimiser("adm", Stack())
+        make_optimiser("adm", [])
+
+
+# ---------------------------------------------------------------- groups
+
+
+def test_a_boost_is_a_factor_of_the_step() -> None:
+    """Also of a later step, and whatever the other groups have."""
+    plain, boosted, slowed = (torch.zeros(2, 4, 3, requires_grad=True) for _ in range(3))
+    groups = [{"params": [plain]}, {"params": [boosted], "boost": 3.0}]
+    eigen = EigenAdam([*groups, {"params": [slowed], "boost": 0.5}], lr=0.1)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(12):
+        gradient = torch.randn(2, 4, 3, generator=generator)
+        for parameter in (plain, boosted, slowed):
+            parameter.grad = gradient.clone()
+        eigen.step()
+        torch.testing.assert_close(boosted, 3 * plain)
+        torch.testing.assert_close(slowed, plain / 2)
+    assert plain.abs().max() > 0.1
+
+
+def test_matrices_and_back() -> None:
+    parameter = torch.randn(2, 3, 4, 5)
+    for kind in MATRICES:
+        assert torch.equal(from_matrices(to_matrices(parameter, kind), parameter, kind), parameter)
+    assert torch.equal(to_matrices(parameter, "maps")[1, :, 5:10], parameter[1, 1])
+    assert torch.equal(to_matrices(parameter, "by_target")[4], parameter[1, 1])
+    assert to_matrices(parameter[0, 0], "by_target").shape == (1, 1, 20)
+    assert to_matrices(parameter[0, 0], "shared_input").shape == (1, 4, 5)
+    assert to_matrices(torch.ones(()), "by_target").shape == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "message"),
+    [
+        ("map", (1, 1, 1, 1), "unknown kind `map`. Did you mean `maps`?"),
+        ("maps", (2, 3, 4), "'maps': expected parameters of 4 axes, got one of shape (2, 3, 4)."),
+        ("maps", (1,) * 5, "'maps': expected parameters of 4 axes, got one of shape (1, 1, 1, 1"),
+        ("shared_input", (3,), "'shared_input': expected parameters of 2 axes or more, got one"),
+    ],
+)
+def test_matrices_that_do_not_fit(kind: str, shape: tuple[int, ...], message: str) -> None:
+    with pytest.raises(
+        ModelError, match=f"^{re.escape(f'Parameter group: `matrices`: {message}')}"
+    ):
+        EigenAdam([{"params": [torch.zeros(shape)], "matrices": kind}])
+
+
+# ---------------------------------------------------------------- groups of models
+
+
+class Ball(ObjectClass):
+    x = Real()
+    push = Real(action=True)
+
+
+class OwnModel(AbstractDenseModel):
+    """A user's network whose parameter has the name of one of ours."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            Setting(Schema(Ball), {"Ball": 2}, Scales.unit(Schema(Ball)), HeadOptions())
+        )
+        self.linear_weight = nn.Parameter(torch.zeros(2, 3, 4, 5))
+        self.local_weight = nn.Parameter(torch.zeros(2, 4, 5))
+
+    def encode(self, variables: Tensor) -> Encoded:
+        return (variables,)
+
+    def predict_all(self, encoded: Encoded) -> Tensor:
+        return encoded[0]
+
+
+class OwnOocdm(FastModel):
+    """The same in a subclass of ours."""
+
+    def __init__(self) -> None:
+        super().__init__(Schema(Ball), ModelOptions(), None)
+        self.linear_weight = nn.Parameter(torch.zeros(2, 3, 4, 5))
+
+
+def first_moves(model: AbstractWorldModel) -> dict[str, float]:
+    """How many learning rates each parameter moves by a first step."""
+    before = copy.deepcopy(model)
+    eigen = EigenAdam(model.parameter_groups(), lr=0.01)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    eigen.step()
+    moves = zip(before.named_parameters(), model.parameters(), strict=True)
+    return {name: round((a - b).abs().max().item() / 0.01, 3) for (name, a), b in moves}
+
+
+def test_the_linear_maps_of_ours_move_three_times_as_far() -> None:
+    moves = first_moves(FastModel(Schema(Ball), ModelOptions(), None))
+    boosted = {name for name, move in moves.items() if move == 3}
+    assert boosted == {"predictors.of_Ball.linear_weight"}
+    assert {move for name, move in moves.items() if name not in boosted} == {1}
+
+
+def test_a_parameter_of_a_user_moves_as_far_as_any_other() -> None:
+    """Whatever its name."""
+    assert first_moves(OwnModel()) == {"linear_weight": 1, "local_weight": 1}
+    assert first_moves(OwnOocdm())["linear_weight"] == 1
+
+
+# ---------------------------------------------------------------- as an optimiser of torch
+
+
+@pytest.mark.parametrize("make", [eigen_adam, plain_adam])
+def test_a_saved_state_goes_on_to_the_bit(make: type[Optimizer]) -> None:
+    straight = Stack()
+    optimiser = make(straight)
+    train(optimiser, straight, steps=37)
+    other = copy.deepcopy(straight)
+    again = make(other)
+    again.load_state_dict(copy.deepcopy(optimiser.state_dict()))
+    for model, each in ((straight, optimiser), (other, again)):
+        train(each, model, steps=60)
+    assert torch.equal(straight.weight, other.weight)
+    assert torch.equal(straight.bias, other.bias)
+
+
+def test_a_scheduler_of_torch_sets_the_rate() -> None:
+    parameter = torch.zeros(1, requires_grad=True)
+    eigen = EigenAdam([{"params": [parameter], "boost": 3.0}], lr=0.5)
+    scheduler = torch.optim.lr_scheduler.StepLR(eigen, step_size=1, gamma=0.1)
+    moves = []
+    for _ in range(3):
+        before = parameter.item()
+        parameter.grad = torch.ones(1)
+        eigen.step()
+        scheduler.step()
+        moves.append(before - parameter.item())
+    assert moves == pytest.approx([1.5, 0.15, 0.015])
+
+
+def test_a_closure_is_called_with_gradients() -> None:
+    parameter = torch.ones(1, requires_grad=True)
+    eigen = EigenAdam([{"params": [parameter]}], lr=0.25)
+
+    def closure() -> float:
+        eigen.zero_grad()
+        loss = parameter.square().sum()
+        loss.backward()
+        return float(loss.detach())
+
+    assert eigen.step(closure) == 1.0
+    assert parameter.item() == pytest.approx(0.75)
