@@ -59,10 +59,10 @@ class FastModel(AbstractClassModel):
             return predict
         return lambda before: slim.all(before) if before.is_all_known else predict(before)
 
-    def slim(self, graph: ClassGraph, remembers: bool = False) -> SlimTargets | None:
+    def slim(self, graph: ClassGraph) -> SlimTargets | None:
         if not can_be_slim(self.options):
             return None
-        return SlimTargets(self, self.structures(graph), remembers)
+        return SlimTargets(self, self.structures(graph))
 
     @torch.no_grad()
     def around(self, structure: np.ndarray, parts: Mapping[str, np.ndarray]) -> Predictor:

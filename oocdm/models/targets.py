@@ -21,7 +21,7 @@ from oocdm.models.prediction import (
 )
 from oocdm.models.slim import SlimTarget
 from oocdm.models.tabled import TabledTarget
-from oocdm.models.view import FieldName, Lasting, View
+from oocdm.models.view import FieldName, View
 from oocdm.models.wiring import Wiring
 from oocdm.models.world_model import Structures
 
@@ -35,11 +35,8 @@ class SlimTargets:
     """All targets under one structure; each is computed when it is asked for."""
 
     @torch.no_grad()
-    def __init__(
-        self, model: AbstractClassModel, structure: Structures, remembers: bool = False
-    ) -> None:
+    def __init__(self, model: AbstractClassModel, structure: Structures) -> None:
         self._model, self._dtype = model, model.dtype
-        self._lasting = Lasting(model) if remembers else None
         schema, wiring = model.schema, Wiring(model, structure)
         self._targets = {
             (c, v): TabledTarget(model, SlimTarget(model, wiring, c, v))
@@ -74,7 +71,7 @@ class SlimTargets:
 
     def _view(self, before: Snapshot) -> View:
         self._model.check_schema(before.schema)
-        return View(self._model, self._dtype, before, self._lasting)
+        return View(self._model, self._dtype, before)
 
 
 @final

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from functools import partial
 
 import torch
 from torch import Tensor
 
-from oocdm.data.derived import Derived, absent_rows
 from oocdm.data.snapshot import Snapshot
 from oocdm.models.encoding import FieldEncoder
 from oocdm.models.features import are_equal, comparable, is_discrete
@@ -47,31 +45,12 @@ def all_values(field: Field) -> Tensor:
     return torch.tensor(rows).reshape(-1, *field.shape)
 
 
-class Lasting:
-    """What outlasts a view: later snapshots often have some of the very same tensors."""
-
-    def __init__(self, model: AbstractClassModel) -> None:
-        self.absent = Derived(absent_rows)
-        self.codes = {
-            (c, f): Derived(partial(_code, field))
-            for c in model.schema.classes
-            for f, field in model.schema.fields(c).items()
-        }
-
-
 class View:
     """One snapshot as targets see it; all its values are known."""
 
-    def __init__(
-        self,
-        model: AbstractClassModel,
-        dtype: torch.dtype,
-        now: Snapshot,
-        lasting: Lasting | None = None,
-    ) -> None:
-        """`lasting` is what earlier views left behind."""
+    def __init__(self, model: AbstractClassModel, dtype: torch.dtype, now: Snapshot) -> None:
         self.model, self.dtype, self.now = model, dtype, now
-        self._lasting = Lasting(model) if lasting is None else lasting
+        self._absent: dict[str, Tensor | None] = {}
         self._codes: dict[FieldName, Tensor] = {}
         self._encodings: dict[FieldName, Tensor] = {}
         self._equal: dict[tuple[str, str, str], Tensor] = {}
@@ -82,7 +61,7 @@ class View:
     def code(self, c: str, f: str) -> Tensor:
         """A number for each value of a field that has few: (batch * object,)."""
         if (c, f) not in self._codes:
-            self._codes[c, f] = self._lasting.codes[c, f](self.now.values[c][f])
+            self._codes[c, f] = _code(self.model.schema.field(c, f), self.now.values[c][f])
         return self._codes[c, f]
 
     def encoded(self, encoder: FieldEncoder) -> Tensor:
@@ -165,7 +144,9 @@ class View:
 
     def absent(self, c: str) -> Tensor | None:
         """Which rows are no objects, (batch, object); None if all are."""
-        return self._lasting.absent(self.now.present[c])
+        if c not in self._absent:
+            self._absent[c] = self.now.absent(c)
+        return self._absent[c]
 
 
 def _top_of_others(numbers: Tensor) -> Tensor:

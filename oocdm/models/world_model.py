@@ -191,11 +191,9 @@ class AbstractWorldModel(nn.Module):
         """`decode` under structures: made once, to be used often while the weights stay."""
         return lambda inputs: self.decode(inputs, structures)
 
-    def slim(self, graph: ClassGraph, remembers: bool = False) -> SlimPredictor | None:
+    def slim(self, graph: ClassGraph) -> SlimPredictor | None:
         """`with_graph` for states of which everything is known, with no work beyond the targets
         that are asked for; None if there is no such way.
-
-        One that remembers keeps what it made of tensors that come again.
         """
         return None
 
