@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,6 @@ class Dynamics:
         model, graph = result.model, result.graph
         self.schema = model.schema
         self.device = model.device
-        self._last_schema = model.schema
         self._fields = [
             (c, f)
             for c in self.schema.classes
@@ -87,7 +86,7 @@ class Dynamics:
 
     @cached_property
     def _predict(self) -> SnapshotPredictor:
-        # States of which everything is known, such as those of planners, never need it.
+        # Made when it is needed: states of which everything is known can do without.
         return self._model.with_graph(self._graph)
 
     def __deepcopy__(self, memo: object) -> Dynamics:
@@ -135,10 +134,9 @@ class Dynamics:
         known: Mapping[FieldName, Tensor],
         numbers: RandomNumbers,
     ) -> Snapshot:
-        """`step` with given random numbers, for which the next values of some fields are known."""
-        if checked_state("Dynamics.step", before, ModelError).schema is not self._last_schema:
+        """`step` with given random numbers, where what some fields become is `known` already."""
+        if checked_state("Dynamics.step", before, ModelError).schema is not self.schema:
             self._check(before, with_actions=False)
-            self._last_schema = before.schema
         try:
             if before.device == self.device:
                 return self._step(before, seed, known, numbers)
@@ -164,7 +162,7 @@ class Dynamics:
             predictions = self._predict_known(before)  # each when it is asked for
         else:
             predictions = self._predict(before)
-        absent = {c: before.absent(c) for c in self.schema.classes}
+        absent = cache(before.absent)  # asked once a class
         values: dict[str, dict[str, Tensor]] = {c: {} for c in self.schema.classes}
         observed: dict[str, dict[str, Tensor]] = {c: {} for c in self.schema.classes}
         for i, (c, f) in enumerate(self._fields):
@@ -180,7 +178,7 @@ class Dynamics:
             else:
                 new = predictions[c, f]
                 drawn = new.mode() if seed is None else numbers.draw(new, seed, i)
-                values[c][f] = _blank(drawn.reshape(now.shape).to(now.dtype), absent[c])
+                values[c][f] = _blank(drawn.reshape(now.shape).to(now.dtype), absent(c))
         return Snapshot(self.schema, values, before.present, observed)
 
 
@@ -197,7 +195,7 @@ def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Any]]) -> S
     They are tensors, arrays or lists of values that their fields allow. What is said for absent
     objects becomes 0.
 
-    >>> from oocdm.schema import ObjectClass, Real
+    >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
     ...     x = Real()
     ...     push = Real(action=True)

@@ -19,6 +19,7 @@ class Tries:
     whatever is tried, and so does the noise. Whoever makes it keeps it for one plan only.
 
     >>> import oocdm
+    >>> import torch
     >>> env = oocdm.make("mouse")
     >>> data = oocdm.collect(env, steps=300, seed=0)
     >>> quick = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
@@ -39,11 +40,12 @@ class Tries:
         """As `Dynamics.step`, from a state that tries reach from their start."""
         t = seed - self._first_seed
         key = (t, before.batch_size)
-        shared = self._shared.get(key, {})
+        # Copies are handed out: whatever a task does with them, the next try sees none of it.
+        shared = {name: value.clone() for name, value in self._shared.get(key, {}).items()}
         after = self._dynamics.step_beside(before, seed, shared, self._numbers)
         # What is unknown is predicted all at once, so that nothing would be saved.
         if key not in self._shared and before.is_all_known:
             unreached = self._dynamics.unreached
             chosen = unreached[min(t + 1, len(unreached) - 1)]
-            self._shared[key] = {(c, f): after.values[c][f] for c, f in chosen}
+            self._shared[key] = {(c, f): after.values[c][f].clone() for c, f in chosen}
         return after

@@ -47,8 +47,9 @@ class Found:
 
     >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
+    ...     x = Real()
     ...     push = Real(action=True)
-    >>> state = Snapshot.of(Schema(Ball), {}, {"Ball": torch.ones(1, 3, dtype=torch.bool)})
+    >>> state = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(1, 3)}})
     >>> start = Belief.initial(ActionVariables.of(state), horizon=2)
     >>> Found(torch.zeros(2, 3), torch.zeros(1), start, torch.zeros(5, 2, 3)).belief.horizon
     2

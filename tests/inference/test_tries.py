@@ -1,137 +1,139 @@
-"""What goes on alike in all that a planner tries is drawn once."""
+"""What no action reaches is simulated once for all tries of a plan, and nothing changes."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import oocdm
-from oocdm.data.snapshot import Snapshot
-from oocdm.envs.mouse import MouseWorld
-from oocdm.graph import ClassGraph
+from oocdm import ClassGraph, Snapshot
 from oocdm.inference import Dynamics, with_actions
-from oocdm.inference.remembered import RememberedSteps
-from oocdm.models.fast import FastModel
-from oocdm.models.features import Featuriser
-from oocdm.models.oocdm.options import ModelOptions
-from oocdm.schema import ObjectClass, Real, Schema
+from oocdm.inference.tries import Tries
+from tests.inference.ragged import ragged, random_model
 
-GRAPH = MouseWorld().true_graph
-DATA = oocdm.collect(oocdm.make("mouse", num_food=(1, 3)), steps=60, seed=0)
-STATE = DATA.transitions(slice(0, 8)).before.map(torch.clone)  # nothing of NumPy
+SEEDS = st.integers(0, 2**20)
+RAGGED, WHOLE = ragged(), ragged(is_whole=True)
+MODELS = {preset: random_model(WHOLE, preset) for preset in ("default", "paper")}
 
 
-class Ball(ObjectClass):
-    x = Real()
+def _some_absent(state: Snapshot) -> Snapshot:
+    present = {c: mask.clone() for c, mask in state.present.items()}
+    for mask in present.values():
+        mask[1:4, 1] = False
+    return Snapshot.of(state.schema, state.values, present)
 
 
-SCHEMA = Schema(Ball)
+KNOWN = WHOLE.transitions(slice(0, 6)).before
+STATES = {
+    "all there": KNOWN,
+    "some absent": _some_absent(KNOWN),
+    "some unknown": RAGGED.transitions(slice(0, 6)).before,
+}
 
 
-class Drawn:
-    """Counts how often something is drawn."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def __call__(self) -> torch.Tensor:
-        self.times += 1
-        return torch.full((1,), float(self.times))
+def pushes(state: Snapshot, seed: int) -> dict[str, dict[str, torch.Tensor]]:
+    generator = torch.Generator().manual_seed(seed)
+    return {"Ant": {"push": torch.randn(state.present["Ant"].shape, generator=generator)}}
 
 
-def test_a_step_is_drawn_again_if_anything_it_depends_on_is_new() -> None:
-    steps, draw = RememberedSteps(GRAPH, kept=9), Drawn()
-
-    def ask(state: Snapshot, seed: int, c: str = "Monster", f: str = "position") -> float:
-        return float(steps.next_value(c, f, state, seed, draw))
-
-    first = ask(STATE, 0)
-    other_moves = with_actions(STATE, {"Mouse": {"move": STATE["Mouse", "move"]}})
-    assert ask(STATE, 0) == ask(other_moves, 0) == first
-    assert ask(STATE, 1) != first
-    assert ask(STATE, 0) == first
-    assert ask(STATE.map(torch.clone), 0) != first  # equal values, but nobody knows that
-    # Actions reach the mouse at once, its health one step later.
-    moved, hurt = (ask(STATE, 0, "Mouse", f) for f in ("position", "health"))
-    assert ask(other_moves, 0, "Mouse", "position") != moved
-    assert ask(other_moves, 0, "Mouse", "health") == hurt
+def fitted(graph: ClassGraph, preset: str = "default") -> Any:
+    return SimpleNamespace(model=MODELS[preset], graph=graph)
 
 
-def test_a_step_is_drawn_again_if_anything_was_changed_in_place() -> None:
-    fields, draw = RememberedSteps(GRAPH, kept=9), Drawn()
-    state = STATE.map(torch.clone)
-
-    def ask() -> torch.Tensor:
-        return fields.next_value("Monster", "position", state, 0, draw)
-
-    assert ask() is ask()
-    assert draw.times == 1
-    state["Monster", "position"].add_(1)
-    assert ask() is ask()
-    assert draw.times == 2
-    state.present["Monster"].fill_(False)
-    drawn = ask()
-    assert draw.times == 3
-    drawn.add_(1)  # what was handed out
-    ask()
-    assert draw.times == 4
-
-
-def test_in_inference_mode_changes_in_place_are_seen_as_well() -> None:
-    fields, draw = RememberedSteps(GRAPH, kept=9), Drawn()
-    with torch.inference_mode():
-        drawn = fields.next_value("Monster", "position", STATE, 0, draw)
-        assert drawn is fields.next_value("Monster", "position", STATE, 0, draw)
-        drawn.add_(1)
-        assert drawn is not fields.next_value("Monster", "position", STATE, 0, draw)
-        # Of what is made here nobody can say whether it was changed.
-        made = STATE.map(torch.clone)
-        times = draw.times
-        for _ in range(2):
-            fields.next_value("Monster", "position", made, 0, draw)
-        assert draw.times == times + 2
+@settings(max_examples=40)
+@given(
+    st.sampled_from(list(STATES)),
+    st.sampled_from(list(MODELS)),
+    st.sampled_from([None, "Ant.x", "Nest.food"]),
+    st.floats(0.0, 0.3),
+    SEEDS,
+)
+def test_every_try_is_as_if_it_were_the_only_one(
+    which: str, preset: str, read: str | None, density: float, seed: int
+) -> None:
+    state = STATES[which]
+    graph = ClassGraph.random(WHOLE.schema, density, np.random.default_rng(seed))
+    dynamics = Dynamics(fitted(graph, preset), read, None if read is None else 3)
+    tries = Tries(dynamics, seed)
+    for tried, rows in enumerate((6, 6, 4, 6, 4)):  # as planners that try fewer and fewer
+        ours = theirs = state.map(lambda tensor, rows=rows: tensor[:rows].clone())
+        for t in range(3):
+            actions = pushes(ours, 10 * tried + t)
+            ours = tries.step(with_actions(ours, actions), seed + t)
+            theirs = dynamics.step(with_actions(theirs, actions), seed + t)
+            for c, fields in theirs.values.items():
+                for f, expected in fields.items():
+                    assert torch.equal(ours[c, f], expected), f"{c}.{f}"
+                    assert ours[c, f].dtype == expected.dtype
+                    assert torch.equal(ours.observed[c][f], theirs.observed[c][f])
 
 
-def test_only_the_latest_steps_are_kept() -> None:
-    graph = ClassGraph.parse(SCHEMA, ["Ball.x <- self.x"])
-    steps, draw = RememberedSteps(graph, kept=2), Drawn()
-    state = Snapshot.of(SCHEMA, {"Ball": {"x": torch.zeros(1, 1)}})
-    for seed in (0, 1, 2, 2, 1):
-        steps.next_value("Ball", "x", state, seed, draw)
-    assert draw.times == 3
-    steps.next_value("Ball", "x", state, 0, draw)
-    assert draw.times == 4
+# ---------------------------------------------------------------- a mouse, whose world is known
+
+ENV = oocdm.make("mouse", num_food=(1, 3))
+DATA = oocdm.collect(ENV, steps=60, seed=0)
+RESULT: Any = SimpleNamespace(model=random_model(DATA), graph=ENV.true_graph)
+STATE = DATA.transitions(slice(0, 8)).before
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_remembering_changes_no_bit(seed: int) -> None:
-    """Several sequences of actions from one state, as a planner tries them."""
-    torch.manual_seed(seed)
-    model = FastModel(DATA.schema, ModelOptions(), Featuriser.measure(DATA.transitions()))
-    result = SimpleNamespace(
-        model=model, graph=ClassGraph.parse(DATA.schema, str(GRAPH).split("\n"))
-    )
-    remembering, forgetful = Dynamics(result, ["Mouse.health"], 4), Dynamics(result)
-    for tried in range(3):
-        moves = torch.randint(5, (4, 8, 1), generator=torch.Generator().manual_seed(tried))
-        ours = theirs = STATE
-        for step in range(4):
-            actions = {"Mouse": {"move": moves[step]}}
-            ours = remembering.step(with_actions(ours, actions), seed=100 + step)
-            theirs = forgetful.step(with_actions(theirs, actions), seed=100 + step)
-            assert torch.equal(ours["Monster", "position"], theirs["Monster", "position"])
-        assert torch.equal(ours["Mouse", "health"], theirs["Mouse", "health"])
+class Asked:
+    """What a predictor is asked for."""
+
+    def __init__(self, dynamics: Dynamics, monkeypatch: pytest.MonkeyPatch) -> None:
+        predict, self.fields = dynamics._predict_known, list[str]()
+        assert predict is not None
+
+        def watched(before: Snapshot) -> Any:
+            predictions = predict(before)
+
+            class Watched:
+                def __getitem__(_, key: tuple[str, str]) -> Any:
+                    self.fields.append(".".join(key))
+                    return predictions[key]
+
+            return Watched()
+
+        monkeypatch.setattr(dynamics, "_predict_known", watched)
 
 
-def test_a_step_keeps_the_kind_of_numbers_of_its_field() -> None:
-    steps, draw = RememberedSteps(GRAPH, kept=9), Drawn()
-    monster = {**STATE.values["Monster"], "noise": STATE["Monster", "noise"].double()}
-    other = replace(STATE, values={**STATE.values, "Monster": monster})
-    steps.next_value("Monster", "noise", STATE, 0, draw)
-    steps.next_value("Monster", "noise", STATE, 0, draw)
-    assert draw.times == 1
-    steps.next_value("Monster", "noise", other, 0, draw)
-    assert draw.times == 2
+def test_what_no_action_reaches_is_predicted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamics = Dynamics(RESULT)
+    asked, tries = Asked(dynamics, monkeypatch), Tries(dynamics, 0)
+    for _ in range(3):
+        state = STATE
+        for t in range(2):
+            move = {"Mouse": {"move": STATE["Mouse", "move"]}}
+            state = tries.step(with_actions(state, move), t)
+    assert asked.fields.count("Monster.noise") == 2
+    assert asked.fields.count("Mouse.position") == 6  # at once
+    assert asked.fields.count("Mouse.health") == 1 + 3  # one step later
+
+
+def test_actions_that_reach_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = [edge for edge in ENV.true_graph.edges() if edge.source_field != "move"]
+    graph = ClassGraph.of_edges(DATA.schema, edges)
+    dynamics = Dynamics(SimpleNamespace(model=RESULT.model, graph=graph))
+    asked, tries = Asked(dynamics, monkeypatch), Tries(dynamics, 0)
+    first, second = (tries.step(STATE, 0) for _ in range(2))
+    assert len(asked.fields) == len(dynamics.simulated)
+    for name in dynamics.simulated:
+        c, _, f = name.partition(".")
+        assert torch.equal(first[c, f], second[c, f])
+
+
+def test_what_is_handed_out_may_be_changed() -> None:
+    tries, dynamics = Tries(Dynamics(RESULT), 0), Dynamics(RESULT)
+    expected = dynamics.step(STATE, 0)
+    for _ in range(3):
+        after = tries.step(STATE, 0)
+        for c, fields in expected.values.items():
+            for f, value in fields.items():
+                assert torch.equal(after[c, f], value), f"{c}.{f}"
+                if f"{c}.{f}" in dynamics.simulated:
+                    after[c, f].numpy()[:] = 0  # behind torch's back
