@@ -104,8 +104,10 @@ class Task:
         states that have any, and there is one warning a class.
         """
         for c, present in before.present.items():
+            if self._looks[c] == LOOKS or bool(present.all()):
+                continue
             there = present | after.present[c]
-            if self._looks[c] == LOOKS or bool(there.all()):
+            if bool(there.all()):
                 continue
             self._looks[c] += 1
             world = int((~there.all(1)).int().argmax())

@@ -164,6 +164,19 @@ class Snapshot:
         """Number of object rows of each class, padding included."""
         return {name: present.shape[1] for name, present in self.present.items()}
 
+    def absent(self, class_name: str) -> Tensor | None:
+        """Which rows of a class are no objects, (batch, object); None if all are.
+
+        >>> from oocdm.schema import ObjectClass, Real
+        >>> class Ball(ObjectClass):
+        ...     x = Real()
+        >>> here = {"Ball": torch.tensor([[True, False]])}
+        >>> Snapshot.of(Schema(Ball), {"Ball": {"x": torch.ones(1, 2)}}, here).absent("Ball")
+        tensor([[False,  True]])
+        """
+        present = self.present[class_name]
+        return None if bool(present.all()) else ~present
+
     @property
     def is_all_known(self) -> bool:
         """Whether every value of every object is known."""

@@ -2,10 +2,11 @@
 
 from oocdm.inference.assumptions import Finding, check_assumptions
 from oocdm.inference.counterfactual import Counterfactual, counterfactual
-from oocdm.inference.dynamics import Dynamics, reaching, with_actions
+from oocdm.inference.dynamics import Dynamics, with_actions
 from oocdm.inference.evaluate import Evaluation, FieldReport, evaluate
 from oocdm.inference.explain import Explanation, Reason, explain
 from oocdm.inference.fitted import Fitted
+from oocdm.inference.reach import reached, reaching
 from oocdm.inference.rollout import Rollout, rollout
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "counterfactual",
     "evaluate",
     "explain",
+    "reached",
     "reaching",
     "rollout",
     "with_actions",

@@ -180,7 +180,7 @@ def _spreads(model: AbstractWorldModel, data: Dataset) -> dict[str, Tensor]:
     for c in data.schema.classes:
         for f, kind in data.schema.fields(c).items():
             if kind.is_real and not kind.action:
-                spread = model.featuriser.scales.fields[c, f].value_sd.detach().cpu()
+                spread = model.scale(c, f).value_sd.detach().cpu()
                 known = data.values[c][f][data.observed[c][f]]
                 # 1 is that of models in raw units, and of what did not vary in training.
                 if bool((spread == 1).all()) and len(known):

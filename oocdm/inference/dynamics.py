@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from oocdm.data.derived import Derived, absent_rows
 from oocdm.data.snapshot import Snapshot
 from oocdm.data.values import check_allowed
 from oocdm.errors import ModelError, read_count
 from oocdm.graph import ClassGraph
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
 from oocdm.inference.random_numbers import RandomNumbers
-from oocdm.inference.remembered import RememberedSteps
+from oocdm.inference.reach import reached, reaching
 from oocdm.models.allocator import keep_freed_memory
-from oocdm.models.prediction import FieldPredictions, Predictions
+from oocdm.models.prediction import Predictions
 from oocdm.schema import Field
 
 _HORIZON = "It is how many steps are simulated."
+
+FieldName = tuple[str, str]
 
 
 class Dynamics:
@@ -31,8 +32,7 @@ class Dynamics:
     With `reads`, fields such as `Mouse.hunger`, only those fields are simulated that can reach
     them under the graph within `horizon` steps; all others stay as they are, and what is read
     comes out the same. Static fields, and which objects are present, never change, and what is
-    unknown of a field that stays as it is stays unknown. With both, steps from tensors that come
-    again are remembered: change states that you give by torch alone, not through NumPy.
+    unknown of a field that stays as it is stays unknown.
 
     >>> import oocdm
     >>> env = oocdm.make("block", num_blocks=2)
@@ -60,7 +60,6 @@ class Dynamics:
         model, graph = result.model, result.graph
         self.schema = model.schema
         self.device = model.device
-        self._last_schema = model.schema
         self._fields = [
             (c, f)
             for c in self.schema.classes
@@ -68,8 +67,6 @@ class Dynamics:
             if not field.action
         ]
         targets = [(c, v) for c in self.schema.classes for v in self.schema.targets(c)]
-        repeated = 0
-        self._remembered: RememberedSteps | None = None
         if reads is not None:
             if not isinstance(graph, ClassGraph):
                 raise ModelError(
@@ -80,21 +77,13 @@ class Dynamics:
             targets = [(c, v) for c, v in targets if f"{c}.{v}" in needed]
             into = [edge for edge in graph.edges() if edge.target in needed]
             graph = ClassGraph.of_edges(self.schema, into)
-            if horizon is not None:
-                # A planner simulates so many steps again and again, with equal random numbers.
-                repeated = horizon
-                self._remembered = RememberedSteps(graph, repeated)
-        self._predict = model.with_graph(graph)
-        self._predict_known = (
-            model.slim(graph, remembers=repeated > 0) if isinstance(graph, ClassGraph) else None
-        )
-        self._absent = Derived(absent_rows) if repeated else absent_rows
+        self._graph, self._predictor = graph, model.compile(graph)
         self._targets = set(targets)
         self.simulated = tuple(f"{c}.{v}" for c, v in targets)
-        self._random_numbers = RandomNumbers(len(self._fields), repeated * len(targets))
+        self._random_numbers = self.random_numbers()
 
     def __deepcopy__(self, memo: object) -> Dynamics:
-        return self  # nothing in it changes but what it remembers, so copies of worlds share it
+        return self  # nothing in it changes, so copies of worlds share it
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dynamics, self._made_of
@@ -102,22 +91,49 @@ class Dynamics:
     @torch.no_grad()
     def predict(self, before: Snapshot) -> Predictions:
         """Distributions of the next state; those of fields not simulated mean nothing."""
-        return self._predict(before)
+        return self._predictor(before)
 
-    @torch.no_grad()
+    def random_numbers(self, keeps: bool = False) -> RandomNumbers:
+        """What draws the fields, as `step` does; it may keep its noise."""
+        return RandomNumbers(len(self._fields), keeps)
+
+    @cached_property
+    def unreached(self) -> list[list[FieldName]]:
+        """The simulated fields that no action reaches, after no step, after one, and so on.
+
+        The last of them are those of all later steps as well. Under a graph of single variables
+        fields differ from object to object: nothing is told.
+        """
+        if not isinstance(self._graph, ClassGraph):
+            return [[]]
+        return [
+            [(c, f) for c, f in self._fields if (c, f) in self._targets and f"{c}.{f}" not in names]
+            for names in reached(self._graph)
+        ]
+
     def step(self, before: Snapshot, seed: int | None = None) -> Snapshot:
         """The next state from states and actions: drawn, or without a seed the most likely.
 
         Each field has random numbers of its own, so that leaving fields out changes nothing
         that is read. The next state is on the device of the state that is given.
         """
-        if checked_state("Dynamics.step", before, ModelError).schema is not self._last_schema:
+        return self.step_beside(before, seed, {}, self._random_numbers)
+
+    @torch.no_grad()
+    def step_beside(
+        self,
+        before: Snapshot,
+        seed: int | None,
+        known: Mapping[FieldName, Tensor],
+        numbers: RandomNumbers,
+    ) -> Snapshot:
+        """`step` with given random numbers, where what some fields become is `known` already."""
+        if checked_state("Dynamics.step", before, ModelError).schema is not self.schema:
             self._check(before, with_actions=False)
-            self._last_schema = before.schema
         try:
             if before.device == self.device:
-                return self._step(before, seed)
-            return self._step(before.to(self.device), seed).to(before.device)
+                return self._step(before, seed, known, numbers)
+            return self._step(before.to(self.device), seed, known, numbers).to(before.device)
         except (KeyError, IndexError, RuntimeError):
             # Not before every step, which would cost a planner time.
             self._check(before, with_actions=True)
@@ -126,72 +142,40 @@ class Dynamics:
     def _check(self, before: Snapshot, with_actions: bool) -> None:
         before.check("Dynamics.step", self.schema, "model", ModelError, with_actions)
 
-    def _step(self, before: Snapshot, seed: int | None) -> Snapshot:
-        predictions: FieldPredictions
+    def _step(
+        self,
+        before: Snapshot,
+        seed: int | None,
+        known: Mapping[FieldName, Tensor],
+        numbers: RandomNumbers,
+    ) -> Snapshot:
         is_all_known = before.is_all_known
-        remembered = None
-        if self._predict_known is not None and is_all_known:
-            # Each target is computed when it is asked for, so that remembering saves it.
-            predictions = self._predict_known(before)
-            remembered = self._remembered
-        else:
-            predictions = self._predict(before)
-
-        def draw(i: int) -> Tensor:
-            c, f = self._fields[i]
-            prediction, now = predictions[c, f], before.values[c][f]
-            if seed is None:
-                drawn = prediction.mode()
-            else:
-                drawn = self._random_numbers.draw(prediction, seed, i)
-            drawn = drawn.reshape(now.shape).to(now.dtype)
-            absent = self._absent(before.present[c])
-            return drawn if absent is None else _blank(drawn, absent)
-
+        predictions = self._predictor.each(before)
+        absent = cache(before.absent)  # asked once a class
         values: dict[str, dict[str, Tensor]] = {c: {} for c in self.schema.classes}
         observed: dict[str, dict[str, Tensor]] = {c: {} for c in self.schema.classes}
         for i, (c, f) in enumerate(self._fields):
+            now = before.values[c][f]
             # What is simulated is known. The very tensor `present` says so at no cost.
-            known = before.present[c]
+            observed[c][f] = before.present[c]
             if (c, f) not in self._targets:
-                now = before.values[c][f]
-                known = known if is_all_known else before.observed[c][f]
-            elif remembered is None or seed is None:
-                now = draw(i)
+                values[c][f] = now
+                if not is_all_known:
+                    observed[c][f] = before.observed[c][f]
+            elif (c, f) in known:
+                values[c][f] = known[c, f]
             else:
-                now = remembered.next_value(c, f, before, seed, partial(draw, i))
-            values[c][f], observed[c][f] = now, known
+                new = predictions[c, f]
+                drawn = new.mode() if seed is None else numbers.draw(new, seed, i)
+                values[c][f] = _blank(drawn.reshape(now.shape).to(now.dtype), absent(c))
         return Snapshot(self.schema, values, before.present, observed)
 
 
-def _blank(values: Tensor, absent: Tensor) -> Tensor:
-    """A copy of values with 0 for objects that are absent, as snapshots hold them."""
+def _blank(values: Tensor, absent: Tensor | None) -> Tensor:
+    """Values with 0 for rows that are no objects, as snapshots hold them; None if all are."""
+    if absent is None:
+        return values
     return values.masked_fill(absent.reshape(*absent.shape, *[1] * (values.ndim - 2)), 0)
-
-
-def reaching(graph: ClassGraph, reads: Iterable[str], horizon: int | None = None) -> set[str]:
-    """The state fields that can reach some fields under a graph, those fields included.
-
-    With a horizon, within so many steps: in the last one only what is read matters.
-
-    >>> from oocdm.envs.block import TRUE_GRAPH
-    >>> sorted(reaching(TRUE_GRAPH, ["Total.s1"]))
-    ['Block.s1', 'Total.s1']
-    """
-    parents: dict[str, set[str]] = {}
-    for edge in graph.edges():
-        if graph.schema.field(edge.source_class, edge.source_field).is_target:
-            source = f"{edge.source_class}.{edge.source_field}"
-            parents.setdefault(edge.target, set()).add(source)
-    names = [reads] if isinstance(reads, str) else reads
-    found = {name for name in names if graph.schema.field(*graph.schema.split(name)).is_target}
-    steps = 1
-    while horizon is None or steps < horizon:
-        more = found.union(*(parents.get(name, set()) for name in found))
-        if more == found:
-            break
-        found, steps = more, steps + 1
-    return found
 
 
 def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Any]]) -> Snapshot:

@@ -136,7 +136,7 @@ class _Searcher:
         rng: np.random.Generator,
     ) -> None:
         self.model, self.graph, self.data, self.rng = model, graph, data, rng
-        self.predict = model.under(model.structures(graph))
+        self.structures = model.structures(graph)
         self.resolution = model.resolution(RESOLUTION)
         self._places: dict[tuple[str, str], np.ndarray] = {}
 

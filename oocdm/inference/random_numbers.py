@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import final
 
 import torch
@@ -15,11 +14,10 @@ from oocdm.models.prediction import FieldDistribution, NormalField
 class RandomNumbers:
     """Draws values of fields, each field of a step from random numbers of its own.
 
-    A planner tries many sequences of actions with the same random numbers: the noise of the
-    latest `kept` draws is remembered.
+    One that `keeps` its noise serves a single plan, which asks for the same noise again and again.
 
     >>> from oocdm.schema import Real
-    >>> numbers = RandomNumbers(num_fields=2, kept=10)
+    >>> numbers = RandomNumbers(num_fields=2)
     >>> prediction = NormalField(Real(), torch.zeros(1, 3), torch.ones(1, 3))
     >>> first = numbers.draw(prediction, seed=7, field=0)
     >>> torch.equal(first, numbers.draw(prediction, seed=7, field=0))
@@ -28,26 +26,23 @@ class RandomNumbers:
     False
     """
 
-    def __init__(self, num_fields: int, kept: int = 0) -> None:
-        self._num_fields, self._capacity = num_fields, kept
+    def __init__(self, num_fields: int, keeps: bool = False) -> None:
+        self._num_fields, self._keeps = num_fields, keeps
         self._generator = torch.Generator()
-        self._kept: OrderedDict[int, Tensor] = OrderedDict()
+        self._kept: dict[tuple[int, torch.Size, torch.dtype], Tensor] = {}
 
     def draw(self, prediction: FieldDistribution, seed: int, field: int) -> Tensor:
         """A value of a field for each object, as the prediction says; `field` is its number."""
         stream = (seed * self._num_fields + field) % 2**63
-        if not isinstance(prediction, NormalField):
-            return prediction.sample(self._generator.manual_seed(stream))
-        return prediction.with_noise(self._noise(stream, prediction.mean))
+        if self._keeps and isinstance(prediction, NormalField):
+            return prediction.with_noise(self._noise(stream, prediction.mean))
+        return prediction.sample(self._generator.manual_seed(stream))
 
     def _noise(self, stream: int, like: Tensor) -> Tensor:
-        noise = self._kept.get(stream)
-        if noise is None or noise.shape != like.shape or noise.dtype != like.dtype:
-            # Drawn on the processor, so that they are the same on every device.
+        key = (stream, like.shape, like.dtype)
+        if key not in self._kept:
+            # As `sample` draws it: on the processor, so that it is the same on every device.
             self._generator.manual_seed(stream)
             noise = torch.randn(like.shape, generator=self._generator, dtype=like.dtype)
-            noise = noise.to(like.device)
-            self._kept[stream] = noise
-            if len(self._kept) > self._capacity:
-                self._kept.popitem(last=False)
-        return noise
+            self._kept[key] = noise.to(like.device)
+        return self._kept[key]

@@ -46,7 +46,7 @@ class Starts:
     def __init__(self, model: AbstractWorldModel, counts: Counts, start: Start | None) -> None:
         self.schema = model.schema
         self.counts = counts
-        self._scales = model.featuriser.scales
+        self._model = model
         self._function: StartFunction | None = None
         self._given: _GivenStates | None = None
         if isinstance(start, Dataset):
@@ -63,7 +63,7 @@ class Starts:
                 "start: expected a Dataset, a Snapshot, or a function of a random generator that "
                 f"returns a Snapshot, got {type(start).__name__}."
             )
-        elif self._scales.is_unit:
+        elif not model.knows_scales:
             raise PlanError(
                 "start: expected a Dataset, a Snapshot or a function, got none, and this model "
                 'does not know where its data lay, as with preset="paper". Give start=data.'
@@ -110,7 +110,7 @@ class Starts:
             if field.is_coded:
                 drawn[f] = field.from_codes(rng.integers(field.num_codes, size=shape))
                 continue
-            scale = self._scales.fields[c, f]
+            scale = self._model.scale(c, f)
             mean, sd = (t.numpy().reshape(field.shape) for t in (scale.value_mean, scale.value_sd))
             numbers = field.clip(mean + sd * rng.standard_normal(shape))
             drawn[f] = (numbers if field.is_real else np.round(numbers)).astype(field.dtype)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
+from oocdm.data.snapshot import Transitions
 from oocdm.models.features import Inputs, Targets
 from oocdm.models.world_model import AbstractWorldModel
 
@@ -26,11 +27,16 @@ class Prepared:
         model: AbstractWorldModel, data: Dataset, rows: np.ndarray | slice | None = None
     ) -> Prepared:
         """Prepare a dataset, or some of its transitions, for a model."""
-        transitions = data.transitions(rows).to(model.device)
         cluster = data.clusters if rows is None else data.clusters[rows]
-        return Prepared(
-            model.inputs(transitions.before), model.targets(transitions), torch.as_tensor(cluster)
-        )
+        return Prepared.read(model, data.transitions(rows), cluster)
+
+    @staticmethod
+    def read(
+        model: AbstractWorldModel, transitions: Transitions, clusters: np.ndarray
+    ) -> Prepared:
+        """Prepare transitions, and the cluster of each."""
+        moved = transitions.to(model.device)
+        return Prepared(model.inputs(moved.before), model.targets(moved), torch.as_tensor(clusters))
 
     def __len__(self) -> int:
         return self.inputs.batch_size

@@ -59,7 +59,7 @@ def discounted_returns(
             c: {f: v[now] for f, v in fields.items()} for c, fields in actions.items()
         }
         # The actions are those of the objects that are present at first.
-        if state.present is present:
+        if all(torch.equal(state.present[c], here) for c, here in present.items()):
             before = state.joined(chosen)
         else:
             before = with_actions(state, variables.with_newcomers(chosen, state.present))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
 from typing import final
 
 import torch
@@ -13,6 +13,7 @@ from oocdm.errors import PlanError
 from oocdm.graph import ClassGraph
 from oocdm.inference import Dynamics, Fitted
 from oocdm.inference.fitted import checked_result
+from oocdm.inference.tries import Tries
 from oocdm.schema import Schema
 from oocdm.task import Task
 
@@ -52,7 +53,8 @@ class LearnedSimulator:
         self.horizon = horizon if prunes else None
         self.task = task
         self._reads_are_checked = not prunes
-        self._present: Mapping[str, Tensor] | None = None  # that of the latest step
+        self._tries: Tries | None = None
+        self._absent_are_checked = False
 
     @property
     def schema(self) -> Schema:
@@ -66,15 +68,24 @@ class LearnedSimulator:
 
     def step(self, before: Snapshot, seed: int | None) -> Snapshot:
         """One step of every row as the model believes it may go; without a seed, most likely."""
-        after = self.dynamics.step(before, seed)
+        if self._tries is None or seed is None:
+            after = self.dynamics.step(before, seed)
+        else:
+            after = self._tries.step(before, seed)
         if not self._reads_are_checked:
             self.task.check_reads(before, after)
             self._reads_are_checked = True
-        # A planner's steps share it, and need not look again.
-        if before.present is not self._present:
-            self._present = before.present
+        if not self._absent_are_checked:
             self.task.check_absent(before, after)
+            # All steps of a plan have the same objects.
+            self._absent_are_checked = self._tries is not None
         return after
+
+    def begin_plan(self, seed: int) -> LearnedSimulator:
+        """The same simulator for a single plan, with a cache of its own."""
+        own = copy.copy(self)
+        own._tries = Tries(self.dynamics, seed)
+        return own
 
     def reward(self, before: Snapshot, after: Snapshot) -> Tensor:
         """The task's reward."""

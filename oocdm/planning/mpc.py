@@ -27,9 +27,11 @@ class MPC:
 
     `result` is a fit, or anything with its model and graph; the planner is a `CEM()` unless
     another is given. Only what can reach the fields that the task reads is simulated, which
-    changes no action; `prune=False` simulates everything. Unless `warm_start` is False, each
-    plan starts from the one before it in the same world. Each world has random numbers of its
-    own, made from `seed` and its number, which start anew with every `reset`.
+    changes no action; `prune=False` simulates everything. Nor does it change any that what all
+    tries of a plan share is simulated once; `cache=False` simulates it in each. Unless
+    `warm_start` is False, each plan starts from the one before it in the same world. Each world
+    has random numbers of its own, made from `seed` and its number, which start anew with every
+    `reset`.
 
     >>> import oocdm
     >>> env = oocdm.make("mouse")
@@ -51,15 +53,21 @@ class MPC:
         seed: int = 0,
         warm_start: bool = True,
         prune: bool = True,
+        cache: bool = True,
     ) -> None:
         checked_result("MPC", result)
         chosen = _checked_planner(CEM() if planner is None else planner)
         simulator = LearnedSimulator(result, task, chosen.horizon if prune else None)
-        self._init(simulator, chosen, seed, warm_start)
+        self._init(simulator, chosen, seed, warm_start, cache)
 
     @classmethod
     def within(
-        cls, simulator: Simulator, planner: Planner, seed: int = 0, warm_start: bool = True
+        cls,
+        simulator: Simulator,
+        planner: Planner,
+        seed: int = 0,
+        warm_start: bool = True,
+        cache: bool = True,
     ) -> MPC:
         """The agent that plans in any other simulator, such as that of the true world.
 
@@ -68,15 +76,17 @@ class MPC:
         >>> agent = MPC.within(TrueSimulator(MouseWorld()), CEM(horizon=5))
         """
         agent = cls.__new__(cls)
-        agent._init(simulator, planner, seed, warm_start)
+        agent._init(simulator, planner, seed, warm_start, cache)
         return agent
 
-    def _init(self, simulator: Simulator, planner: Planner, seed: int, warm_start: bool) -> None:
+    def _init(
+        self, simulator: Simulator, planner: Planner, seed: int, warm_start: bool, cache: bool
+    ) -> None:
         self.simulator = simulator
         self.planner = _checked_planner(planner)
         advice = "The random numbers of all plans follow from it."
         self.seed = read_count("MPC: `seed`", seed, PlanError, advice, least=0)
-        self.warm_start = warm_start
+        self.warm_start, self.cache = warm_start, cache
         self._generators: list[torch.Generator] = []
         # The latest plans of all worlds, each with the row of every world in it, -1 for none.
         self._plans: list[tuple[WarmStart, Tensor]] = []
@@ -106,6 +116,7 @@ class MPC:
             can_act,
             [warm.select(rows[chosen]) for warm, rows in self._plans if (rows[chosen] >= 0).any()],
             generator=[self._generators[world] for world in chosen.tolist()],
+            cache=self.cache,
         )
         if self.warm_start and plan.warm is not None:
             self._remember(plan.warm, chosen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 
 import torch
@@ -45,8 +45,14 @@ class Found:
 
     `belief` and `elites` (sample, horizon, variable) are what the next search may start from.
 
-    >>> list(Found.__annotations__)
-    ['sequence', 'value', 'belief', 'elites']
+    >>> from oocdm.schema import ObjectClass, Real, Schema
+    >>> class Ball(ObjectClass):
+    ...     x = Real()
+    ...     push = Real(action=True)
+    >>> state = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(1, 3)}})
+    >>> start = Belief.initial(ActionVariables.of(state), horizon=2)
+    >>> Found(torch.zeros(2, 3), torch.zeros(1), start, torch.zeros(5, 2, 3)).belief.horizon
+    2
     """
 
     sequence: Tensor
@@ -89,7 +95,6 @@ class Problem:
     warm: Sequence[WarmStart]
     seed: int
     futures: int = 1
-    _starts: dict[int, Snapshot] = field(default_factory=dict)
 
     @property
     def variables(self) -> ActionVariables:
@@ -104,14 +109,12 @@ class Problem:
     def returns(self, sequences: Tensor) -> Tensor:
         """What sequences earn in each world, (sample, batch): the mean of their futures."""
         tries = self.futures * len(sequences)
-        if tries not in self._starts:
-            # Made once: simulators may remember what they made of these very tensors.
-            self._starts[tries] = self.state.map(lambda t: t.repeat(tries, *[1] * (t.ndim - 1)))
+        start = self.state.map(lambda t: t.repeat(tries, *[1] * (t.ndim - 1)))
         # Nobody keeps the states in between, so they need not record what happens to them.
         with torch.inference_mode():
             returns = discounted_returns(
                 self.simulator,
-                self._starts[tries],
+                start,
                 self.variables,
                 sequences.repeat(self.futures, 1, 1),
                 self.discount,
@@ -178,6 +181,7 @@ class Planner(ABC):
         warm: WarmStart | Sequence[WarmStart] | None = None,
         *,
         generator: Generators,
+        cache: bool = True,
     ) -> Plan:
         """Plan for a batch of worlds, each on its own.
 
@@ -186,7 +190,8 @@ class Planner(ABC):
         of the batch. `generator` is one for each world, or a single one that seeds them: equal
         seeds give equal plans, whatever else is in the batch as long as the simulator is not
         random. What is random is drawn for the batch as a whole, for each sample on its own and
-        alike in every iteration. Actions are on the device of the state.
+        alike in every iteration. Actions are on the device of the state. With `cache`, a simulator
+        that can do so keeps what all tries share until the plan is made, which changes no plan.
         """
         self._check_horizon(simulator)
         _check_state(simulator, state)
@@ -202,15 +207,17 @@ class Planner(ABC):
         if earlier:
             start = start.widen(initial, self.refresh)
         generators = generators_of(generator, state.batch_size)
+        seed = draw_seed(generators)
+        begin = getattr(simulator, "begin_plan", None) if cache else None
         problem = Problem(
-            simulator,
+            simulator if begin is None else begin(seed),
             state,
             start,
             generators,
             self.discount,
             self.stop_at_termination,
             earlier,
-            draw_seed(generators),
+            seed,
             self.futures,
         )
         found = self._search(problem)

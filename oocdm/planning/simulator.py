@@ -15,7 +15,10 @@ class Simulator(Protocol):
 
     Planners ask in `torch.inference_mode()`: no gradients are recorded, and tensors that are made
     here and kept cannot be changed in place later. A simulator may have two attributes more:
-    `horizon`, the most steps that it can look ahead, and `device`, where it wants its states.
+    `horizon`, the most steps that it can look ahead, and `device`, where it wants its states. And
+    it may have a method `begin_plan(seed)`, which returns a simulator for a single plan: all its
+    tries start from one state, and step `t` of each has the seed `seed + t`, so that it may keep
+    what they share.
 
     >>> import torch
     >>> from oocdm.schema import ObjectClass, Real

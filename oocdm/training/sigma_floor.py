@@ -7,8 +7,9 @@ import math
 import torch
 from torch import Tensor
 
+from oocdm.graph import Graph
 from oocdm.models.prepared import Prepared
-from oocdm.models.world_model import AbstractWorldModel, Structures
+from oocdm.models.world_model import AbstractWorldModel
 
 NUM_FLOORS = 33  # floors that are tried, from the finest resolution to the spread of the change
 SMALLEST_FLOOR = 1e-4  # where no finest resolution is given
@@ -18,7 +19,7 @@ CHUNK = 4096
 
 @torch.no_grad()
 def calibrate_sigma(
-    model: AbstractWorldModel, structures: Structures, data: Prepared, finest: float
+    model: AbstractWorldModel, graph: Graph, data: Prepared, finest: float
 ) -> None:
     """Set the floor of every predicted sigma to what explains held-out transitions best.
 
@@ -29,20 +30,20 @@ def calibrate_sigma(
     """
     fractions = 10.0 ** torch.linspace(math.log10(finest or SMALLEST_FLOOR), 0.0, NUM_FLOORS)
     for c in model.schema.classes:
-        model.head_scales(c).sigma_floor.zero_()
-    predict = model.under(structures)
+        model.heads[c].smallest_sigma.zero_()
+    structures = model.structures(graph)
     totals: dict[str, Tensor] = {}
     largest: dict[str, Tensor] = {}
     usual: dict[str, Tensor] = {}  # sums of log sigma
     counts: dict[str, Tensor | int] = {}
     for chunk in data.chunks(CHUNK):
-        predictions = predict(chunk.inputs)
+        (predictions,) = model(chunk.inputs, structures)
         for c, prediction in predictions.classes.items():
             if chunk.targets.known[c].shape[1] == 0:
                 continue  # no object, no error
             known = chunk.targets.known[c].unsqueeze(-1)
             error = torch.where(known, chunk.targets.values[c] - prediction.mean, 0.0)
-            floors = fractions.to(error).view(-1, 1, 1, 1, 1) * model.head_scales(c).change_sd
+            floors = fractions.to(error).view(-1, 1, 1, 1, 1) * model.heads[c].spread("change_sd")
             variance = prediction.sigma.square() + floors.square()
             score = -0.5 * (error.square() / variance + variance.log())
             total = torch.where(known, score, 0.0).sum((1, 2)).double()
@@ -53,12 +54,12 @@ def calibrate_sigma(
             usual[c] = usual.get(c, torch.zeros_like(logs)) + logs
             counts[c] = counts.get(c, 0) + known.sum((0, 1))
     for c, total in totals.items():
-        scales = model.head_scales(c)
-        floors = fractions.to(scales.change_sd).view(-1, 1, 1) * scales.change_sd
+        head = model.heads[c]
+        change_sd = head.spread("change_sd")
+        floors = fractions.to(change_sd).view(-1, 1, 1) * change_sd
         sigma = (usual[c] / torch.as_tensor(counts[c]).clamp(min=1)).exp()
         variance = floors.square().double() + sigma.square()
         surprise = (SURPRISE * largest[c]).square().double()
         imagined = -0.5 * (surprise / variance + variance.log())
         best = (total + imagined).argmax(0)
-        chosen = fractions.to(scales.change_sd)[best] * scales.change_sd
-        scales.sigma_floor.copy_(chosen)
+        head.smallest_sigma.copy_(fractions.to(change_sd)[best] * change_sd)

@@ -137,44 +137,6 @@ def test_parents_of_few_values_are_looked_up() -> None:
         assert (tabled._table is not None) == is_tabled
 
 
-@torch.no_grad()
-def test_what_lasts_is_never_out_of_date() -> None:
-    """Values and masks changed in place, or replaced, between predictions of the same targets."""
-    data = oocdm.collect(oocdm.make("mouse", num_monsters=(1, 3)), steps=50, seed=0)
-    torch.manual_seed(0)
-    model = FastModel(data.schema, ModelOptions(), Featuriser.measure(data.transitions()))
-    structure = model.structures(MouseWorld().true_graph)
-    slim = SlimTargets(model, structure, remembers=True)
-    state = data.transitions().before.map(torch.clone)
-
-    def check(changed: Snapshot) -> None:
-        afresh = SlimTargets(model, structure)(changed)
-        found = slim(changed)
-        for c, v in targets_of(data.schema):
-            for x, y in zip(parameters(found[c, v]), parameters(afresh[c, v]), strict=True):
-                assert torch.equal(x, y), f"{c}.{v}"
-
-    def move(changed: Snapshot) -> None:
-        check(changed)
-        before = slim(changed)["Mouse.health"]
-        changed["Mouse", "position"].add_(1).remainder_(8)
-        check(changed)
-        assert not torch.equal(parameters(before)[0], parameters(slim(changed)["Mouse.health"])[0])
-        changed.present["Monster"][:, 0] = False
-        check(changed)
-
-    move(state)
-    check(data.transitions().before)
-    array = state["Mouse", "position"].numpy().copy()
-    mouse = {**state.values["Mouse"], "position": torch.from_numpy(array)}
-    shared = replace(state, values={**state.values, "Mouse": mouse})
-    check(shared)
-    array[:] = 7 - array  # behind torch's back
-    check(shared)
-    with torch.inference_mode():
-        move(data.transitions().before.map(torch.clone))
-
-
 def test_extremes_of_full_worlds_are_those_of_the_featuriser() -> None:
     data = oocdm.collect(oocdm.make("mouse", num_food=3, num_monsters=1), steps=40, seed=0)
     transitions = data.transitions()
