@@ -1,6 +1,5 @@
 """How much edges help, how sure that is, and the rules that turn it into a graph."""
 
-from oocdm.discovery.search import Discovery, Search, discover_around, discover_leave_one_out
 from oocdm.discovery.gains import (
     Gains,
     OnSettled,
@@ -9,14 +8,15 @@ from oocdm.discovery.gains import (
     part_gains,
 )
 from oocdm.discovery.rule import Rule
+from oocdm.discovery.search import Discovery, Search, discover_around, discover_leave_one_out
 from oocdm.discovery.single_variables import discover_variables
 
 __all__ = [
     "Discovery",
     "Gains",
+    "OnSettled",
     "Rule",
     "Search",
-    "OnSettled",
     "Stopping",
     "Tally",
     "discover_around",

@@ -112,7 +112,9 @@ class _Scorer:
         return torch.cat([per_class[c].flatten(1) for c in self.model.predictors], dim=1)
 
 
-def _gains(data: Dataset, tested: np.ndarray, scorer: _Scorer, on_settled: OnSettled | None) -> Gains:
+def _gains(
+    data: Dataset, tested: np.ndarray, scorer: _Scorer, on_settled: OnSettled | None
+) -> Gains:
     """What the tested inputs (input, output) add: one number for each pair, row after row."""
     size, total = tested.size, int(tested.sum())
     gains = Gains.none(size)

@@ -1,6 +1,6 @@
 """Methods: what is trained, on what objective, and how the graph is found."""
 
-from oocdm.methods.method import AbstractMethod, DataInquiry, Inquiry, Schedule, LearningState, Term
+from oocdm.methods.method import AbstractMethod, DataInquiry, Inquiry, LearningState, Schedule, Term
 from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
 from oocdm.methods.registry import (
@@ -18,10 +18,10 @@ __all__ = [
     "AbstractVariableMethod",
     "DataInquiry",
     "Inquiry",
+    "LearningState",
     "Oocdm",
     "Oofull",
     "Schedule",
-    "LearningState",
     "Term",
     "make_method",
     "method_class",

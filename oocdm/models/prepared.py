@@ -31,9 +31,7 @@ class Prepared:
         return Prepared.read(model, data.transitions(rows), cluster)
 
     @staticmethod
-    def read(
-        model: AbstractWorldModel, transitions: Transitions, clusters: np.ndarray
-    ) -> Prepared:
+    def read(model: AbstractWorldModel, transitions: Transitions, clusters: np.ndarray) -> Prepared:
         """Prepare transitions, and the cluster of each."""
         moved = transitions.to(model.device)
         return Prepared(model.inputs(moved.before), model.targets(moved), torch.as_tensor(clusters))

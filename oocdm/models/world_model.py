@@ -80,7 +80,7 @@ class AbstractWorldModel(nn.Module):
 
     # ---------------------------------------------------------------- units
 
-    def measure(self, data: Transitions) -> None:  # noqa: B027, not all models have such
+    def measure(self, data: Transitions) -> None:
         """Take units of what the model reads beside fields from data."""
 
     def scale(self, c: str, f: str) -> Scale:

@@ -18,9 +18,7 @@ CHUNK = 4096
 
 
 @torch.no_grad()
-def calibrate_sigma(
-    model: AbstractWorldModel, graph: Graph, data: Prepared, finest: float
-) -> None:
+def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, finest: float) -> None:
     """Set the floor of every predicted sigma to what explains held-out transitions best.
 
     A field without noise lets sigma shrink without end, and one surprise then costs more than

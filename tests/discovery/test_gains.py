@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from oocdm.models.network import PATHS, AbstractClassModel
 from torch import Tensor
 
 from oocdm.data import Dataset
 from oocdm.discovery import Stopping, StructureParts, part_gains
 from oocdm.discovery import gains as gains_module
 from oocdm.graph import ClassEdges, ClassGraph
-from oocdm.models.network import PATHS, AbstractClassModel
 from oocdm.models.prediction import NormalField
 from oocdm.models.prepared import Prepared
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema

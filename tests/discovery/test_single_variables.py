@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from oocdm.models.network import AbstractClassModel
 
 from oocdm.data import Dataset
 from oocdm.discovery import Rule, discover_variables
 from oocdm.errors import DataError, GraphError
 from oocdm.graph import ClassGraph, Evidence, VariableEdges, VariableGraph
-from oocdm.models.network import AbstractClassModel
 from oocdm.schema import Integer, ObjectClass, Real, Schema
 from tests.inference.ragged import SCHEMA as RAGGED
 from tests.inference.ragged import ragged, random_model

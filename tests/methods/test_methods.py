@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oocdm.models.fast import FastModel
 
 from oocdm.discovery import Search, StructureParts
 from oocdm.envs.block import SCHEMA, TRUE_GRAPH
@@ -20,15 +21,14 @@ from oocdm.methods import (
     METHODS,
     AbstractMethod,
     Inquiry,
+    LearningState,
     Oocdm,
     Oofull,
     Schedule,
-    LearningState,
     make_method,
     method_from_json,
     method_names,
 )
-from oocdm.models.fast import FastModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prepared import Prepared
 from tests.inference.ragged import ragged, random_model

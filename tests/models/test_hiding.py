@@ -9,15 +9,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oocdm.models.fast import FastModel
+from oocdm.models.network import AbstractClassModel
+from oocdm.models.reference import ReferenceModel
 
 from oocdm.errors import GraphError, ModelError, OocdmError
 from oocdm.graph import ClassGraph, VariableGraph
-from oocdm.models.fast import FastModel
 from oocdm.models.hiding import HidingPlan
-from oocdm.models.network import AbstractClassModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import Predictions
-from oocdm.models.reference import ReferenceModel
 from oocdm.schema import Integer, ObjectClass, Real, Schema
 from tests.models.strategies import (
     Case,

@@ -9,18 +9,18 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oocdm.models.fast import FastModel
+from oocdm.models.network import AbstractClassModel, Structures
+from oocdm.models.reference import ReferenceModel
 from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.errors import GraphError, ModelError
 from oocdm.graph import ClassGraph, Edge
 from oocdm.models import world_model
-from oocdm.models.fast import FastModel
 from oocdm.models.features import Featuriser
-from oocdm.models.network import AbstractClassModel, Structures
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import Predictions
-from oocdm.models.reference import ReferenceModel
 from oocdm.schema import Integer, ObjectClass, Real, Schema
 from tests.models.strategies import (
     MIXED,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
+from oocdm.models.fast import FastModel
 from torch import Tensor
 from torch.distributions import Categorical as Choice
 from torch.distributions import Normal
 
-from oocdm.models.fast import FastModel
 from oocdm.models.features import Targets
 from oocdm.models.prediction import (
     CategoricalField,

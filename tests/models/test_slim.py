@@ -8,21 +8,21 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import oocdm
-from oocdm.data.snapshot import Snapshot
-from oocdm.envs.mouse import MouseWorld
-from oocdm.errors import ModelError
 from oocdm.models.fast import FastModel
-from oocdm.models.features import Featuriser
-from oocdm.models.oocdm.options import ModelOptions
-from oocdm.models.prediction import FieldDistribution, NormalField
 from oocdm.models.reference import ReferenceModel
 from oocdm.models.slim import SlimTarget
 from oocdm.models.tabled import TabledTarget
 from oocdm.models.targets import SlimTargets, can_be_slim
 from oocdm.models.view import View
 from oocdm.models.wiring import Wiring
+
+import oocdm
+from oocdm.data.snapshot import Snapshot
+from oocdm.envs.mouse import MouseWorld
+from oocdm.errors import ModelError
+from oocdm.models.features import Featuriser
+from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.prediction import FieldDistribution, NormalField
 from tests.models.strategies import (
     SMALL,
     Case,

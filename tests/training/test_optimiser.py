@@ -7,12 +7,12 @@ import re
 
 import pytest
 import torch
+from oocdm.models.fast import FastModel
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from oocdm.errors import ModelError
 from oocdm.methods.dense import AbstractDenseModel
-from oocdm.models.fast import FastModel
 from oocdm.models.oocdm.options import HeadOptions, ModelOptions
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import Encoded, Setting

@@ -50,7 +50,9 @@ class FirstLayer:
         blocks, biases = [], []
         for block, own in zip(self.blocks, self.biases, strict=True):
             num = block.shape[1]
-            composed = torch.bmm(both, block.transpose(1, 2).flatten(2))  # (target, in + 1, s * out)
+            composed = torch.bmm(
+                both, block.transpose(1, 2).flatten(2)
+            )  # (target, in + 1, s * out)
             composed = composed.unflatten(2, (num, -1)).transpose(1, 2)
             blocks.append(composed[:, :, :-1])
             biases.append(own + composed[:, :, -1])

@@ -57,7 +57,9 @@ class SingleTarget:
         blocks, biases = layer.blocks, layer.biases
         if not self.has_network:
             blocks, biases = blocks[1:], biases[1:]
-        own_layer = FirstLayer(tuple(b[i : i + 1] for b in blocks), tuple(b[i : i + 1] for b in biases))
+        own_layer = FirstLayer(
+            tuple(b[i : i + 1] for b in blocks), tuple(b[i : i + 1] for b in biases)
+        )
         self.widths = own_layer.widths
         target = Target(self.c, i, self.own, self.others, masks, featuriser, encoders, read)
         self.parts = []

@@ -180,7 +180,11 @@ class Attention(AbstractGathered):
         def gather_all(seen: Seen) -> Tensor:
             x = seen.encoded[self.c]
             batch, n = x.shape[:2]
-            targets, heads, channels = self.place.num_targets, self._heads, self.width // self._heads
+            targets, heads, channels = (
+                self.place.num_targets,
+                self._heads,
+                self.width // self._heads,
+            )
             query = torch.baddbmm(query_bias, repeat(x, len(query_weight)), query_weight)
             # (sample, target and head) first, so that the objects of one sample make one product
             query = query.view(-1, batch, n, targets, heads, channels)

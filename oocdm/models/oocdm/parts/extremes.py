@@ -178,14 +178,18 @@ class Extremes(AbstractLinear):
             own = view.numbers(self.c, f).unflatten(0, present[self.c].shape)
         if not all_known:
             theirs = theirs.masked_fill(~present[k].unsqueeze(-1), torch.nan)
-            own = None if own is None else own.masked_fill(~present[self.c].unsqueeze(-1), torch.nan)
+            own = (
+                None if own is None else own.masked_fill(~present[self.c].unsqueeze(-1), torch.nan)
+            )
         of_others = k == self.c
         ends = view.once(
             ("ends", k, f, of_others),
             lambda: largest_and_smallest(theirs, of_others, all_known),
         )
         columns = self.of_field(k, f, ends, own, present[self.c].shape[1])
-        return columns if all_known and theirs.shape[1] > of_others else columns.nan_to_num_(nan=0.0)
+        return (
+            columns if all_known and theirs.shape[1] > of_others else columns.nan_to_num_(nan=0.0)
+        )
 
     def allowed(self, masks: Masks) -> Tensor:
         """Which columns edges allow, 0 or 1: (structure, target, column)."""

@@ -194,9 +194,7 @@ class Messages(AbstractGathered):
         }
         equal_weights = {k: self._equal_weight(k, masks) for k in layers}
         hears = masks.has_path(self.c, self.name)
-        is_open = {
-            k: hears & masks.reads(k, self.c) if self._skips else hears for k in layers
-        }
+        is_open = {k: hears & masks.reads(k, self.c) if self._skips else hears for k in layers}
 
         def gather_all(seen: Seen) -> Tensor:
             x = seen.encoded[self.c]
@@ -262,7 +260,9 @@ class Messages(AbstractGathered):
         alone = set(turns.own_rows.tolist())
         turned = turns.turned.get(k)
         if turned is not None:
-            added = layer.added(codes).view(-1, *codes.shape[:2], self.place.num_targets, self.width)
+            added = layer.added(codes).view(
+                -1, *codes.shape[:2], self.place.num_targets, self.width
+            )
             for i, each in zip(range(turned.rows.start, turned.rows.stop), added, strict=True):
                 alone.add(i)
                 yield [i], 0, each

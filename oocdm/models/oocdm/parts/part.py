@@ -138,7 +138,7 @@ class AbstractPart(nn.Module):
     def is_used(cls, options: ModelOptions) -> bool:
         """Whether networks with such options have the part."""
 
-    def measure(self, data: Transitions) -> None:  # noqa: B027, most parts have no units
+    def measure(self, data: Transitions) -> None:
         """Take units of the part's own inputs from data."""
 
     def observe(self, before: Snapshot, dtype: torch.dtype) -> dict[tuple[str, ...], Tensor]:
