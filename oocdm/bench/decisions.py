@@ -17,9 +17,8 @@ from oocdm.bench.machine import describe_machine
 from oocdm.bench.results import Result, recall
 from oocdm.discovery import Gains, Search
 from oocdm.methods import Oocdm, Schedule
-from oocdm.models.network import AbstractClassModel
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.prepared import Prepared
-from oocdm.models.reference import ReferenceModel
 from oocdm.training import FitResult, Progress, fit
 from oocdm.worlds import collect
 
@@ -74,27 +73,23 @@ def _run_env(env: str, schedule: Schedule, progress: Tell | None) -> Result:
 def _compare(result: FitResult, data: Prepared, counts: dict[str, int]) -> dict[str, Any]:
     """Seconds of both ways, and on how many edges they agree."""
     model, method = result.learned, result.method
-    assert isinstance(method, Oocdm) and isinstance(model, AbstractClassModel)
-    num_edges = len(model.index)
-    structure = model.structures(result.graph)[0].bool().cpu().numpy()
-    tested = np.zeros(len(structure), dtype=bool)
-    tested[:num_edges] = model.index.testable(counts)
+    assert isinstance(method, Oocdm) and isinstance(model, OocdmModel)
+    structure = model.structure(result.graph)
+    is_tested = model.edges.testable(counts)
+    tested = model.layout.structure(is_tested, paths=False)
     resolution = model.resolution(method.schedule.resolution)
     search = Search(data, tested, method.rule, method.path_threshold, resolution)
 
     def decide(gains: Gains) -> np.ndarray:
-        edges = gains.map(lambda values: values[:num_edges])
-        found = method.rule.is_found(edges, tested[:num_edges])
-        return method.rule.decisions(edges, found, tested[:num_edges])
+        edges = gains.first(len(is_tested))
+        found = method.rule.is_found(edges, is_tested)
+        return method.rule.evidence(model.edges, edges, found, is_tested).decision
 
     ours, seconds = _timed(lambda: search.gains(model, structure, tested), repeats=3)
-    twin = ReferenceModel(model.schema, model.options, model.featuriser.scales)
-    twin.load_state_dict(model.state_dict())
     theirs, literal_seconds = _timed(
-        lambda: literal_gains(twin, data, structure, tested, resolution), repeats=1
+        lambda: literal_gains(model, data, structure, tested, resolution), repeats=1
     )
     fast, literal = decide(ours), decide(theirs)
-    is_tested = tested[:num_edges]
     edges = np.array(model.edges.names)
     return {
         "edges": int(is_tested.sum()),
@@ -105,7 +100,7 @@ def _compare(result: FitResult, data: Prepared, counts: dict[str, int]) -> dict[
         "different": {
             edges[i]: [str(fast[i]), str(literal[i])] for i in np.flatnonzero(fast != literal)
         },
-        "largest_difference_of_gains": float(np.abs(ours.mean - theirs.mean)[tested].max()),
+        "largest_difference_of_gains": float(np.abs(ours.mean - theirs.mean)[tested.flags].max()),
     }
 
 

@@ -91,7 +91,8 @@ def _time_model(method: str, data: Dataset) -> dict[str, Any]:
     chosen = make_method(method, "paper")
     trainer = Trainer(data, chosen, SEED)
     started = time.perf_counter()
-    chosen.discover(Inquiry(trainer.model, trainer.held, trainer.structure, trainer.free))
+    structure = trainer.position.structure
+    chosen.discover(Inquiry(trainer.model, trainer.held_out, structure, trainer.free))
     return {"seconds": time.perf_counter() - started, "tests": None}
 
 

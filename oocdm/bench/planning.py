@@ -18,8 +18,7 @@ from oocdm.bench.mouse import Tell, fitted_mouse, mouse_world
 from oocdm.bench.results import Result, recall
 from oocdm.data.snapshot import Snapshot
 from oocdm.inference import Fitted
-from oocdm.models.network import AbstractClassModel
-from oocdm.models.reference import ReferenceModel
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.planning import CEM, MPC, LearnedSimulator
 from oocdm.task import Task
 from oocdm.training import FitResult
@@ -56,10 +55,8 @@ def run_planning(
 
 def _compare(fitted: FitResult, repeats: int, tell: Tell | None) -> Result:
     """All of it simulated by the reference; only what matters by the fast way; the same action."""
-    model = fitted.model
-    assert isinstance(model, AbstractClassModel)
-    twin = ReferenceModel(model.schema, model.options, model.featuriser.scales)
-    twin.load_state_dict(model.state_dict())
+    assert isinstance(fitted.model, OocdmModel)
+    twin = fitted.model.literal()
     simulator = LearnedSimulator(fitted, _task(), PLANNER.horizon)
     literal = SimpleNamespace(model=twin, graph=fitted.graph)
     state = _states(4, repeats)

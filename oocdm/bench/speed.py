@@ -18,15 +18,13 @@ from oocdm.data import Dataset, Snapshot
 from oocdm.discovery import part_gains
 from oocdm.envs import make
 from oocdm.files import write_json
-from oocdm.graph import ClassGraph
+from oocdm.graph import ClassGraph, Structure
 from oocdm.models.allocator import keep_freed_memory
-from oocdm.models.fast import FastModel
-from oocdm.models.features import Featuriser
-from oocdm.models.network import AbstractClassModel
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prepared import Prepared, mean_scores
-from oocdm.models.reference import ReferenceModel
-from oocdm.models.world_model import SnapshotPredictor
+from oocdm.models.scales import Scales
+from oocdm.models.world_model import AbstractPredictor
 from oocdm.worlds import collect
 
 BATCH = 512
@@ -105,7 +103,7 @@ def _tasks(env: str, preset: str, steps: int) -> dict[str, tuple[Task, Task]]:
     everything = Prepared.of(fast, data)
     testable = _edges(fast, data)
     # Weights stay while predicting, so what depends on them alone is made once.
-    predict, predict_literally = (m.with_graph(graph) for m in (fast, reference))
+    predict, predict_literally = (m.compile_for(graph) for m in (fast, reference))
     states = data.transitions(np.arange(BATCH)).before
     return {
         "training": (
@@ -123,29 +121,27 @@ def _tasks(env: str, preset: str, steps: int) -> dict[str, tuple[Task, Task]]:
     }
 
 
-def _pair(data: Dataset, preset: str) -> tuple[FastModel, ReferenceModel]:
+def _pair(data: Dataset, preset: str) -> tuple[OocdmModel, OocdmModel]:
     """Both implementations with equal weights."""
-    scales = Featuriser.measure(data.transitions())
-    options = ModelOptions.preset(preset)
+    transitions = data.transitions()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        fast = FastModel(data.schema, options, scales)
-    reference = ReferenceModel(data.schema, options, scales)
-    reference.load_state_dict(fast.state_dict())
-    return fast, reference
+        options = ModelOptions.preset(preset)
+        fast = OocdmModel(data.schema, options, Scales.measure(transitions))
+    fast.measure(transitions)
+    return fast, fast.literal()
 
 
-def _full(model: AbstractClassModel) -> np.ndarray:
-    return np.ones(len(model.index) + len(model.paths), dtype=bool)
+def _full(model: OocdmModel) -> Structure:
+    return model.layout.structure(True)
 
 
-def _edges(model: AbstractClassModel, data: Dataset) -> np.ndarray:
+def _edges(model: OocdmModel, data: Dataset) -> Structure:
     """The parts to test: all edges that can occur, no paths."""
-    testable = model.index.testable(data.max_counts)
-    return np.concatenate([testable, np.zeros(len(model.paths), dtype=bool)])
+    return model.layout.structure(model.edges.testable(data.max_counts), paths=False)
 
 
-def _train(model: AbstractClassModel, batch: Prepared, graph: ClassGraph, num_graphs: int) -> None:
+def _train(model: OocdmModel, batch: Prepared, graph: ClassGraph, num_graphs: int) -> None:
     rng = np.random.default_rng(0)
     schema = model.schema
     graphs = [ClassGraph.random(schema, EDGE_PROBABILITY, rng) for _ in range(num_graphs)]
@@ -156,13 +152,13 @@ def _train(model: AbstractClassModel, batch: Prepared, graph: ClassGraph, num_gr
     ]
     model.zero_grad(set_to_none=True)
     loss = torch.zeros(())
-    for predictions in model.decode_each(batch.inputs, structures):
+    for predictions in model(batch.inputs, *structures):
         loss = loss - mean_scores(predictions.log_prob(batch.targets), batch.targets).sum()
     loss.backward()
 
 
 @torch.no_grad()
-def _predict(predict: SnapshotPredictor, states: Snapshot) -> None:
+def _predict(predict: AbstractPredictor, states: Snapshot) -> None:
     predict(states)
 
 
@@ -211,7 +207,7 @@ def _grow(num_blocks: int, preset: str) -> dict[str, Any]:
     fast, _ = _pair(data, preset)
     batch = Prepared.of(fast, data)
     graph = world.true_graph
-    predict, states = fast.with_graph(graph), data.transitions().before
+    predict, states = fast.compile_for(graph), data.transitions().before
     training = _measure(lambda: _train(fast, batch, graph, RANDOM_GRAPHS), 3)
     prediction = _measure(lambda: _predict(predict, states), 3)
     discovery = _measure(lambda: part_gains(fast, batch, _full(fast), None, _edges(fast, data)), 3)

@@ -68,8 +68,7 @@ class Search:
         """A structure, with what the gains say of each edge that was free."""
         edges = gains.first(len(found))
         evidence = self.rule.evidence(structure.layout.edges, edges, found, self.free.edges)
-        is_given = structure.edges & ~self.free.edges
-        return Discovery(structure, evidence.with_given(is_given, np.zeros_like(is_given)))
+        return Discovery(structure, evidence)
 
 
 def discover_leave_one_out(

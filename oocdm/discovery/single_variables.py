@@ -82,7 +82,7 @@ class _Scorer:
         self, model: OocdmModel, graph: ClassGraph, resolution: Mapping[str, Tensor] | None
     ) -> None:
         self.model, self.resolution = model, resolution
-        self.predict = model.compile(graph)
+        self.predict = model.compile_for(graph)
 
     def chunks(self, data: Dataset) -> list[_Chunk]:
         """All transitions, few at a time."""

@@ -288,10 +288,12 @@ class ClassGraph(AbstractGraph[Edge]):
 
     def matching(self, other: AbstractGraph[Any]) -> ClassGraph:
         if not isinstance(other, ClassGraph):
+            is_graph = isinstance(other, VariableGraph)
             raise GraphError(
-                f"Expected a graph between classes, got {type(other).__name__}. "
-                "`ClassGraph.covering` makes the smallest one that has all edges of a variable "
-                "graph, `ground(counts)` makes variable graphs."
+                "Expected a class graph, got "
+                f"{'a variable graph' if is_graph else type(other).__name__}. "
+                "`ClassGraph.covering` makes the smallest class graph that has all edges of a "
+                "variable graph, `ground(counts)` makes variable graphs."
             )
         if self.schema != other.schema:
             raise GraphError(

@@ -204,7 +204,7 @@ def _residuals(result: Fitted, data: Dataset, batch_size: int) -> list[_Residual
             known[c, v] = here & data.observed[c][v][data.starts + 1]
             common[c, v] = _most_common(schema.field(c, v), data.values[c][v][data.observed[c][v]])
             parts[c, v] = np.empty((*here.shape, schema.field(c, v).size))
-    predict = model.compile(result.graph)
+    predict = model.compile_for(result.graph)
     for start in range(0, len(data), batch_size):
         rows = np.arange(start, min(start + batch_size, len(data)))
         transitions = data.transitions(rows).to(model.device)

@@ -77,7 +77,7 @@ class Dynamics:
             targets = [(c, v) for c, v in targets if f"{c}.{v}" in needed]
             into = [edge for edge in graph.edges() if edge.target in needed]
             graph = ClassGraph.of_edges(self.schema, into)
-        self._graph, self._predictor = graph, model.compile(graph)
+        self._graph, self._predictor = graph, model.compile_for(graph)
         self._targets = set(targets)
         self.simulated = tuple(f"{c}.{v}" for c, v in targets)
         self._random_numbers = self.random_numbers()

@@ -107,7 +107,7 @@ def evaluate(
     sums: dict[tuple[str, str], np.ndarray] = {
         (c, v): np.zeros(5) for c in schema.classes for v in schema.targets(c)
     }
-    predict = model.compile(result.graph if graph is None else graph)
+    predict = model.compile_for(result.graph if graph is None else graph)
     for start in range(0, len(data), batch_size):
         rows = np.arange(start, min(start + batch_size, len(data)))
         transitions = data.transitions(rows).to(model.device)

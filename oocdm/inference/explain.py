@@ -210,7 +210,8 @@ class _Searcher:
             self.model.targets(transitions.to(self.model.device)),
             torch.zeros(before.batch_size),
         )
-        scores = self.predict(batch.inputs).log_prob(batch.targets, self.resolution)[c]
+        (found,) = self.model(batch.inputs, self.structures)
+        scores = found.log_prob(batch.targets, self.resolution)[c]
         score = scores[:, i, self.data.schema.targets(c).index(f)].double()
         worth = score[0] - score[1:].unflatten(0, (len(parents), NUM_OTHERS)).mean(1)
         order = worth.argsort(descending=True).tolist()

@@ -127,10 +127,6 @@ class AbstractWorldModel(nn.Module):
         """A model of its own with the same weights."""
         return copy.deepcopy(self)
 
-    def parameter_groups(self) -> list[dict[str, Any]]:
-        """The parameters as an optimiser takes them; see `EigenAdam` for what groups may say."""
-        return [{"params": list(self.parameters())}]
-
     def inputs(self, before: Snapshot) -> Inputs:
         """What the network reads of a snapshot."""
         self.check_schema(before.schema)
@@ -161,7 +157,7 @@ class AbstractWorldModel(nn.Module):
         The batch is divided evenly, in order, among the rows of a set.
         """
 
-    def compile(self, graph: Graph | Structure) -> AbstractPredictor:
+    def compile_for(self, graph: Graph | Structure) -> AbstractPredictor:
         """The model under one graph, without gradients."""
         return GraphPredictor(self, graph)
 

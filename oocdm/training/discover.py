@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from oocdm.data.dataset import Dataset
-from oocdm.discovery import Discovery, OnSettled, Stopping, single_variables
+from oocdm.discovery import Discovery, OnSettled
 from oocdm.errors import ModelError
-from oocdm.graph import ClassGraph, Evidence, Priors
+from oocdm.graph import Evidence, Priors, Structure
 from oocdm.graph.priors import PriorKnowledge
 from oocdm.inference.fitted import check_fit, checked_data, checked_result
-from oocdm.methods import AbstractMethod, DataInquiry, Inquiry, Oocdm
-from oocdm.models.network import AbstractClassModel
+from oocdm.methods import AbstractMethod, DataInquiry, Inquiry
 from oocdm.models.prepared import Prepared
 from oocdm.training.fit import FitResult
 from oocdm.training.given import keep_given
@@ -47,21 +46,20 @@ def discover(
     method = _method("discover", result, data, threshold)
     check_fit("discover", result, data)
     method.check_data(data)
-    edges, num_edges = result.model.edges, len(result.model.edges)
+    edges = result.model.edges
     testable = edges.testable(data.max_counts)
     known = _known(method, result, priors).over(edges)
     estimate, free = _start(method, result, known, testable)
     # Discovery may stop early: the transitions that it sees first must be any of them.
     rows = np.random.default_rng(result.seed).permutation(len(data))
     prepared = Prepared.of(result.learned, data, rows)  # refuses other numbers of objects, too
-    weights = known.weights(free[:num_edges])
-    first = DataInquiry(data, edges, free[:num_edges], result.seed, weights, on_settled=progress)
-    found = method.discover_first(first)
+    weights = known.weights(free.edges)
+    found = method.discover_first(DataInquiry(data, free, result.seed, weights, progress))
     if found is None:
         free = _seen_both_ways(method, result, free)
-        weights = known.weights(free[:num_edges])
-        look = Inquiry(result.learned, prepared, estimate, free, weights, on_settled=progress)
-        found = method.discover(look)
+        weights = known.weights(free.edges)
+        inquiry = Inquiry(result.learned, prepared, estimate, free, weights, progress)
+        found = method.discover(inquiry)
     if found is None:
         raise _finds_none(method)
     found = keep_given(f"Method `{method.name}`: `discover`", found, estimate, free)
@@ -80,25 +78,23 @@ def _known(method: AbstractMethod, result: FitResult, priors: PriorKnowledge) ->
 
 def _start(
     method: AbstractMethod, result: FitResult, known: Priors, testable: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Structure, Structure]:
     """The structure to search around, and which parts of it may change."""
-    _, free = method.start(result.model.edges, None, testable)
+    _, free = method.start(result.model.layout, None, testable)
     if not free.any():
         raise _finds_none(method)
-    edges = slice(0, len(testable))  # then come parts that are no edges
-    free[edges] &= ~(known.required | known.forbidden)
-    if not free[edges].any():
+    free = free.with_edges(free.edges & ~(known.required | known.forbidden))
+    if not free.edges.any():
         raise ModelError("discover: the priors tell of all edges: none is left to be found.")
-    estimate = result.model.structures(result.graph)[0].bool().cpu().numpy()
-    estimate[edges] = known.apply(estimate[edges] & testable)
-    return estimate, free
+    estimate = result.model.structure(result.graph)
+    return estimate.with_edges(known.apply(estimate.edges & testable)), free
 
 
-def _seen_both_ways(method: AbstractMethod, result: FitResult, free: np.ndarray) -> np.ndarray:
+def _seen_both_ways(method: AbstractMethod, result: FitResult, free: Structure) -> Structure:
     """The free parts without edges that the network has never seen there, or never seen gone."""
-    decision, free = result.evidence.decision, free.copy()
-    free[: len(decision)] &= np.isin(decision, ["yes", "no", "undecided"])
-    if not free[: len(decision)].any():
+    was_free = np.isin(result.evidence.decision, ["yes", "no", "undecided"])
+    free = free.with_edges(free.edges & was_free)
+    if not free.edges.any():
         raise ModelError(
             f"discover: method `{method.name}` asks its network about edges, and that of this "
             "run was given its graph: it has never seen another. Fit without the graph."
@@ -134,18 +130,7 @@ def discover_variables(
     120
     """
     method = _method("discover_variables", result, data, threshold)
-    if not (isinstance(method, Oocdm) and isinstance(result.graph, ClassGraph)):
-        raise ModelError(
-            f"discover_variables: expected a run of the method `oocdm`, got `{method.name}`."
-        )
-    assert isinstance(result.learned, AbstractClassModel)  # as the method builds it
-    scored, resolution = data, None
-    if not method.is_paper:
-        scored = data.head(method.max_scored)
-        resolution = result.learned.resolution(method.schedule.resolution)
-    return single_variables.discover_variables(
-        result.learned, scored, result.graph, method.rule, resolution, progress
-    )
+    return method.discover_variables(result.learned, result.graph, data, progress)
 
 
 def _method(
@@ -154,8 +139,5 @@ def _method(
     """The method of a run, with another threshold if there is one; refuses what is no run."""
     checked_result(where, result)
     checked_data(where, data)
-    method = result.method
-    if isinstance(method, Oocdm):
-        # The network is trained: what it will not have shown by then it does not know.
-        method = replace(method, patience=min(method.patience, Stopping.patience))
+    method = result.method.after_training()
     return method if threshold is None else method.with_threshold(threshold)

@@ -78,12 +78,20 @@ def keep_given(who: str, found: Discovery, estimate: Structure, free: Structure)
             f"{who}: expected a Structure of the layout that it was given, "
             f"{estimate.layout!r}, got {got}. Make one: estimate.with_edges(...)."
         )
-    return replace(found, structure=said.where(free, estimate))
+    structure = said.where(free, estimate)
+    nothing = np.zeros(len(structure.edges), dtype=bool)
+    return replace(
+        found, structure=structure, evidence=with_given(found.evidence, structure, free, nothing)
+    )
 
 
 def with_given(
     evidence: Evidence, structure: Structure, free: Structure, testable: np.ndarray
 ) -> Evidence:
-    """Evidence, with the decisions that discovery could not make: what was not free was given."""
+    """Evidence with the decisions that discovery did not make: what was not free was given.
+
+    Edges that are in the structure were required. Of the others those that can occur were
+    forbidden.
+    """
     is_given, is_in = ~free.edges, structure.edges
     return evidence.with_given(is_given & is_in, is_given & ~is_in & testable)

@@ -110,11 +110,13 @@ def test_errors_of_comparison() -> None:
     ):
         small.compare(large)
     with fails(
-        "Expected a graph between classes, got VariableGraph. `ClassGraph.covering` makes the "
-        "smallest one that has all edges of a variable graph, `ground(counts)` makes variable "
+        "Expected a class graph, got a variable graph. `ClassGraph.covering` makes the smallest "
+        "class graph that has all edges of a variable graph, `ground(counts)` makes variable "
         "graphs."
     ):
         TRUE_GRAPH.compare(large)
+    with pytest.raises(GraphError, match=r"^Expected a class graph, got str\."):
+        TRUE_GRAPH.compare("Block.s1 <- self.s1")  # type: ignore[arg-type]
     with fails(
         "ground: expected the graph's own numbers of objects, {'Block': 2, 'Total': 1}, got "
         "{'Block': 1, 'Total': 1}."

@@ -139,7 +139,7 @@ def test_layouts_that_differ() -> None:
 def test_unknown_parts_and_graphs() -> None:
     with fails("Structure: expected parts of its layout, got `Total.s1 by magic`."):
         LAYOUT.parse(["Total.s1 <- self.s1", "Total.s1 by magic"])
-    with pytest.raises(GraphError, match=r"^Expected a graph between classes, got VariableGraph\."):
+    with pytest.raises(GraphError, match=r"^Expected a class graph, got a variable graph\."):
         LAYOUT.of_graph(TRUE_GRAPH.ground({"Block": 1, "Total": 1}))
     variables = Layout(VariableEdges(BLOCK, {"Block": 2, "Total": 1}))
     assert variables.of_graph(ClassGraph.full(BLOCK)) == variables.structure(True)

@@ -84,6 +84,12 @@ class OocdmModel(AbstractWorldModel):
             }
         )
 
+    def literal(self) -> OocdmModel:
+        """A literal model of its own with the same weights."""
+        twin = self.copy()
+        twin.is_literal = True
+        return twin
+
     def measure(self, data: Transitions) -> None:
         """Take units of the inputs of single parts from data."""
         if self.options.normalise:
@@ -104,7 +110,7 @@ class OocdmModel(AbstractWorldModel):
         maps = [p.linear_map.weight for p in predictors if p.linear_map is not None]
         special = {id(p) for p in (*shared, *maps)}
         others = [p for p in self.parameters() if id(p) not in special]
-        groups = [
+        groups: list[dict[str, Any]] = [
             {"params": others},
             {"params": shared, "matrices": "shared_input"},
             {"params": maps, "matrices": "maps", "boost": 3.0},
@@ -114,7 +120,8 @@ class OocdmModel(AbstractWorldModel):
     # ---------------------------------------------------------------- evaluators
 
     def inputs(self, before: Snapshot) -> Inputs:
-        inputs, extra = super().inputs(before), {}
+        inputs = super().inputs(before)
+        extra: dict[tuple[str, ...], Tensor] = {}
         for c in self.predictors:
             for part, _ in self.predictors[c].features():
                 extra |= part.observe(before, self.dtype)
@@ -154,13 +161,13 @@ class OocdmModel(AbstractWorldModel):
             )
         return Predictions(self.schema, classes)
 
-    def compile(self, graph: Graph | Structure) -> AbstractPredictor:
+    def compile_for(self, graph: Graph | Structure) -> AbstractPredictor:
         if isinstance(graph, Structure | ClassGraph):
             if self.is_literal:
-                return super().compile(graph)
+                return super().compile_for(graph)
             return SinglePredictor(self, self.structures(graph))
         plan = HidingPlan.of(self.schema, graph)
-        return HidingPredictor(plan, self.compile(plan.graph))
+        return HidingPredictor(plan, self.compile_for(plan.graph))
 
     @torch.no_grad()
     def compile_neighbours(self, neighbours: Neighbours) -> NeighboursPredictor:

@@ -51,12 +51,10 @@ class Network(nn.Module):
         live = np.flatnonzero(masks.has_path(c, NAME).any(0))
         num_targets = len(self.bias3)
         index = None if len(live) == num_targets else torch.as_tensor(live, device=hidden.device)
-        layers = (self.bias2.unsqueeze(1), self.weight2, self.weight3)
+        layers = [hidden, self.bias2.unsqueeze(1), self.weight2, self.weight3]
         if index is not None:
-            hidden = hidden.index_select(0, index)
-            layers = tuple(layer.index_select(0, index) for layer in layers)
-        bias2, weight2, weight3 = layers
-        out = self._last(hidden, bias2, weight2, weight3)
+            layers = [layer.index_select(0, index) for layer in layers]
+        out = self._last(*layers)
         if index is not None:
             out = out.new_zeros(num_targets, *out.shape[1:]).index_copy(0, index, out)
         out = out.unflatten(1, leading).permute(1, 2, 0, 3)
