@@ -22,12 +22,12 @@ from oocdm.discovery.same_objects import check_same_objects
 from oocdm.graph import ClassGraph, Evidence, Variable, VariableEdges, VariableGraph
 from oocdm.models.features import Targets
 from oocdm.models.hiding import hiding
-from oocdm.models.oocdm.model import OocdmModel
+from oocdm.models.world_model import AbstractWorldModel
 
 
 @torch.no_grad()
 def discover_variables(
-    model: OocdmModel,
+    model: AbstractWorldModel,
     data: Dataset,
     graph: ClassGraph,
     rule: Rule,
@@ -43,6 +43,7 @@ def discover_variables(
 
     >>> from oocdm.worlds import collect
     >>> from oocdm.envs.block import BlockWorld
+    >>> from oocdm.models.oocdm.model import OocdmModel
     >>> from oocdm.models.oocdm.options import ModelOptions
     >>> data = collect(BlockWorld(num_blocks=2), steps=40, seed=0)
     >>> model = OocdmModel(data.schema, ModelOptions())
@@ -79,7 +80,7 @@ class _Scorer:
     """Log-likelihoods of target variables under a class graph."""
 
     def __init__(
-        self, model: OocdmModel, graph: ClassGraph, resolution: Mapping[str, Tensor] | None
+        self, model: AbstractWorldModel, graph: ClassGraph, resolution: Mapping[str, Tensor] | None
     ) -> None:
         self.model, self.resolution = model, resolution
         self.predict = model.compile_for(graph)
@@ -109,7 +110,7 @@ class _Scorer:
         return self.scores(chunk.before.hide(masks), chunk.targets)
 
     def _side_by_side(self, per_class: Mapping[str, Tensor]) -> Tensor:
-        return torch.cat([per_class[c].flatten(1) for c in self.model.predictors], dim=1)
+        return torch.cat([each.flatten(1) for each in per_class.values()], dim=1)
 
 
 def _gains(

@@ -148,7 +148,8 @@ class AbstractWorldModel(nn.Module):
 
     def rows(self, flags: np.ndarray | Tensor) -> Structures:
         """Structures as a matrix of flags, as a call takes them."""
-        return torch.as_tensor(flags).to(self.device, self.dtype)
+        given = flags if isinstance(flags, Tensor) else torch.tensor(flags)
+        return given.to(self.device, self.dtype)
 
     @abstractmethod
     def forward(self, inputs: Inputs, *structures: Structures) -> tuple[Predictions, ...]:

@@ -51,6 +51,7 @@ from oocdm.training.trainer import Callback, Trainer
 
 logger = logging.getLogger(__name__)
 
+FORMAT = 2  # of the files of a run
 MODEL, LEARNED = "model.safetensors", "learned.safetensors"
 HISTORY = "history.json"  # written last: who finds it has a whole run
 
@@ -297,6 +298,11 @@ def _read_config(path: Path) -> dict[str, Any]:
     config = read_json(path / "config.json")
     if not isinstance(config, dict) or not {"method", "seed"} <= set(config):
         raise ModelError(f"{path / 'config.json'}: expected a run's settings, `method` and `seed`.")
+    if config.get("format") != FORMAT:
+        raise ModelError(
+            f"Run {path}: expected a run of format {FORMAT}, got {config.get('format')!r}: another "
+            "version of oocdm wrote it. Read it with that version, or fit its data again."
+        )
     return config
 
 
@@ -307,7 +313,7 @@ def _write_settings(
     seed: int,
     config: dict[str, Any],
 ) -> None:
-    settings = {"format": 1, "method": method.to_json(), "seed": seed, **config}
+    settings = {"format": FORMAT, "method": method.to_json(), "seed": seed, **config}
     if model.counts is not None:
         settings["counts"] = dict(model.counts)
     write_json(path / "schema.json", model.schema.to_json())

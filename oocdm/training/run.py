@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_safetensors
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from oocdm.errors import GraphError, ModelError
 from oocdm.files import write_atomically
-from oocdm.graph import AbstractEdgeSpace, Evidence, Graph, graph_from_json
+from oocdm.graph import AbstractEdgeSpace, Evidence, Graph, Layout, graph_from_json
 from oocdm.training.trainer import Position, Trainer
 
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
@@ -73,7 +74,7 @@ def write_checkpoint(folder: Path, trainer: Trainer) -> None:
     for number, state in trainer.optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser/{number}/{n}": torch.as_tensor(t) for n, t in state.items()}
     metadata = {
-        "position": json.dumps(asdict(trainer.position)),
+        "position": json.dumps(_position_to_json(trainer.position)),
         "optimiser": trainer.schedule.optimiser,
     }
     write_tensors(folder / CHECKPOINT, tensors, metadata)
@@ -86,9 +87,9 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     path = folder / CHECKPOINT
     tensors, metadata = read_tensors(path)
     try:
-        position = Position(**json.loads(metadata["position"]))
+        position = _position_from_json(json.loads(metadata["position"]), trainer.model.layout)
         optimiser = metadata["optimiser"]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, GraphError) as error:
         raise ModelError(f"{path}: not a checkpoint of this version ({error}).") from None
     load_weights(trainer.model, _named(tensors, "model/"), path)
     if position.phase in AFTER_LEARNING:
@@ -102,6 +103,26 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
             f"`{trainer.schedule.optimiser}`, got that of `{optimiser}`. Were they edited?"
         )
     _load_optimiser(trainer.optimiser, _named(tensors, "optimiser/"))
+
+
+def _position_to_json(position: Position) -> dict[str, Any]:
+    changed = {
+        "structure": position.structure.names,
+        "evidence": None if position.evidence is None else position.evidence.rows(),
+        "found": [edges.tolist() for edges in position.found],
+    }
+    plain = {f.name: getattr(position, f.name) for f in fields(position) if f.name not in changed}
+    return {**plain, **changed}
+
+
+def _position_from_json(data: dict[str, Any], layout: Layout) -> Position:
+    rows = data["evidence"]
+    changed = {
+        "structure": layout.parse(data["structure"]),
+        "evidence": None if rows is None else Evidence.from_rows(layout.edges, rows),
+        "found": [np.array(edges, dtype=bool) for edges in data["found"]],
+    }
+    return Position(**{**data, **changed})
 
 
 def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:

@@ -258,7 +258,7 @@ class Trainer:
             structure = structure.with_edges(structure.edges & self.evidence.is_in)
         judged = self._discover(structure, self.free.with_edges(False))
         position.structure = structure if judged is None else judged.structure
-        self.model.paths.copy_(torch.as_tensor(position.structure.paths))
+        self.model.paths.copy_(torch.tensor(position.structure.paths))
         self.learned = self.model.copy()
         position.rounds = 0
         position.phase = "polish" if self.schedule.polish_steps else "done"

@@ -33,6 +33,11 @@ class FirstLayer:
         """The layer for some of the features."""
         return FirstLayer(tuple(b[:, :, start : start + width] for b in self.blocks), self.biases)
 
+    def of_target(self, i: int) -> FirstLayer:
+        """The layer of one target."""
+        one = slice(i, i + 1)
+        return FirstLayer(tuple(b[one] for b in self.blocks), tuple(b[one] for b in self.biases))
+
     def weight(self) -> Tensor:
         """All blocks side by side: (target, structure or 1, feature, out)."""
         return _side_by_side(self.blocks)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, final
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot, Transitions

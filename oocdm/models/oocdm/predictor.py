@@ -13,8 +13,8 @@ from oocdm.models.oocdm.linear_map import LinearMap
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.network import NAME, Network
 from oocdm.models.oocdm.options import ModelOptions
-from oocdm.models.oocdm.parts import PARTS, AbstractPart
-from oocdm.models.oocdm.parts.part import Place
+from oocdm.models.oocdm.parts import PARTS
+from oocdm.models.oocdm.parts.part import AbstractPart, Place
 
 
 def paths_of(options: ModelOptions) -> tuple[str, ...]:
@@ -67,9 +67,11 @@ class ClassPredictor(nn.Module):
     def first_layer(self, masks: Masks) -> FirstLayer:
         """The layer that network and linear map begin with, under some structures."""
         parts = masks.parts(self.c).transpose(0, 1)
-        readers = [self.network] if self.linear_map is None else [self.network, self.linear_map]
-        blocks, biases = zip(*(reader.first(parts) for reader in readers), strict=True)
-        return FirstLayer(blocks, biases)
+        block, bias = self.network.first(parts)
+        if self.linear_map is None:
+            return FirstLayer((block,), (bias,))
+        maps, zero = self.linear_map.first(parts)
+        return FirstLayer((block, maps), (bias, zero))
 
     def finish(
         self, first: Tensor, widths: list[int], masks: Masks, leading: tuple[int, int]

@@ -54,12 +54,9 @@ class SingleTarget:
             if (fields := _chosen(self.schema.fields(k), masks.others(k, self.c)[0, :, i]))
         }
         self.has_network = bool(masks.has_path(self.c, NAME)[0, i])
-        blocks, biases = layer.blocks, layer.biases
+        own_layer = layer.of_target(i)
         if not self.has_network:
-            blocks, biases = blocks[1:], biases[1:]
-        own_layer = FirstLayer(
-            tuple(b[i : i + 1] for b in blocks), tuple(b[i : i + 1] for b in biases)
-        )
+            own_layer = FirstLayer(own_layer.blocks[1:], own_layer.biases[1:])
         self.widths = own_layer.widths
         target = Target(self.c, i, self.own, self.others, masks, featuriser, encoders, read)
         self.parts = []

@@ -159,17 +159,17 @@ class Extremes(AbstractLinear):
         weight = torch.cat([weight[self.at(k, f)] for k, f in used])
 
         def add(first: Tensor, own: Tensor, view: View) -> None:
-            columns = [
-                view.once((self.name, self.c, *each), lambda each=each: self._of_view(*each, view))
-                for each in used
-            ]
+            columns = [self._of_view(k, f, view) for k, f in used]
             first.addmm_(torch.cat(columns, dim=-1).flatten(0, 1), weight)
 
         nothing = weight.new_zeros(self.place.widths[self.c], 0)
         return Alone(nothing, nothing[0], add)
 
     def _of_view(self, k: str, f: str, view: View) -> Tensor:
-        """The columns of one field of the others: (batch, object, column)."""
+        """The columns of one field of the others, made once: (batch, object, column)."""
+        return view.once((self.name, self.c, k, f), lambda: self._make(k, f, view))
+
+    def _make(self, k: str, f: str, view: View) -> Tensor:
         present = view.now.present
         all_known = view.absent(k) is None and view.absent(self.c) is None
         theirs = view.numbers(k, f).unflatten(0, present[k].shape)

@@ -84,7 +84,8 @@ class Messages(AbstractGathered):
 
     def observe(self, before: Snapshot, dtype: torch.dtype) -> dict[tuple[str, ...], Tensor]:
         """Whether discrete attributes of two objects agree: (batch, object, source, pair)."""
-        found, c = {}, self.c
+        found: dict[tuple[str, ...], Tensor] = {}
+        c = self.c
         for k, fields in self.equal_fields.items():
             if not fields:
                 continue
