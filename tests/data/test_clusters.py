@@ -6,7 +6,7 @@ import numpy as np
 
 import oocdm
 from oocdm.data.clusters import clusters_of
-from oocdm.models.fast import FastModel
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prepared import Prepared
 
@@ -22,5 +22,5 @@ def test_clusters_follow_their_transitions_into_any_order() -> None:
     data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=60, seed=0)
     assert len(np.unique(data.episode_of)) < 8 < len(np.unique(data.clusters))
     rows = np.random.default_rng(0).permutation(len(data))
-    prepared = Prepared.of(FastModel(data.schema, ModelOptions(), None), data, rows)
+    prepared = Prepared.of(OocdmModel(data.schema, ModelOptions(), None), data, rows)
     assert np.array_equal(prepared.cluster.numpy(), data.clusters[rows])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from oocdm.models.network import PATHS, AbstractClassModel
+from oocdm.models.network import PATHS, OocdmModel
 from torch import Tensor
 
 from oocdm.data import Dataset
@@ -77,7 +77,7 @@ def test_columns_are_those_that_the_model_numbers() -> None:
 
 
 def mean_log_likelihood(
-    model: AbstractClassModel, data: Dataset, structure: np.ndarray, c: str, v: str, blur: float
+    model: OocdmModel, data: Dataset, structure: np.ndarray, c: str, v: str, blur: float
 ) -> float:
     """Of one target under one structure, over all known values, with densities from NumPy."""
     row = torch.as_tensor(structure, dtype=model.dtype)[None]
@@ -105,7 +105,7 @@ def mean_log_likelihood(
 
 
 def one_at_a_time(
-    model: AbstractClassModel, data: Dataset, structure: np.ndarray, blur: float = 0.0
+    model: OocdmModel, data: Dataset, structure: np.ndarray, blur: float = 0.0
 ) -> np.ndarray:
     """With each part and without it, all else as in the structure."""
     parts = StructureParts.of(SCHEMA)

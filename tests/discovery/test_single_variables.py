@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from oocdm.models.network import AbstractClassModel
 
 from oocdm.data import Dataset
 from oocdm.discovery import Rule, discover_variables
 from oocdm.errors import DataError, GraphError
 from oocdm.graph import ClassGraph, Evidence, VariableEdges, VariableGraph
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.schema import Integer, ObjectClass, Real, Schema
 from tests.inference.ragged import SCHEMA as RAGGED
 from tests.inference.ragged import ragged, random_model
@@ -42,12 +42,12 @@ GRAPH = ClassGraph.parse(SCHEMA, ROWS)
 
 
 @pytest.fixture(scope="module")
-def model() -> AbstractClassModel:
+def model() -> OocdmModel:
     return random_model(DATA)
 
 
 @pytest.fixture(scope="module")
-def found(model: AbstractClassModel) -> Evidence:
+def found(model: OocdmModel) -> Evidence:
     return discover_variables(model, DATA, GRAPH, Rule(), model.resolution(0.1))
 
 
@@ -62,7 +62,7 @@ def graph_of(found: Evidence) -> VariableGraph:
     return found.graph
 
 
-def scores_by_hand(model: AbstractClassModel, data: Dataset, hidden: str | None) -> np.ndarray:
+def scores_by_hand(model: OocdmModel, data: Dataset, hidden: str | None) -> np.ndarray:
     """Log-likelihoods (transition, output), one variable of the data deleted."""
     transitions = data.transitions()
     before = transitions.before
@@ -81,7 +81,7 @@ def scores_by_hand(model: AbstractClassModel, data: Dataset, hidden: str | None)
     return np.concatenate([table[c].flatten(1).numpy() for c in ("Ball", "Sum")], axis=1)
 
 
-def test_gains_and_errors_one_by_one(model: AbstractClassModel, found: Evidence) -> None:
+def test_gains_and_errors_one_by_one(model: OocdmModel, found: Evidence) -> None:
     group = DATA.clusters
     everything = scores_by_hand(model, DATA, None)
     allowed = GRAPH.ground(SLOTS)
@@ -103,7 +103,7 @@ def test_gains_and_errors_one_by_one(model: AbstractClassModel, found: Evidence)
         assert np.allclose(gains[:, ~tested], 0)  # what the class graph forbids adds nothing
 
 
-def test_decisions_follow_the_rule(model: AbstractClassModel, found: Evidence) -> None:
+def test_decisions_follow_the_rule(model: OocdmModel, found: Evidence) -> None:
     allowed = GRAPH.ground(SLOTS).matrix
     decision = matrix(found, found.decision)
     assert set(decision[~allowed]) == {"no"}
@@ -139,7 +139,7 @@ def test_roc_auc(found: Evidence) -> None:
         found.roc_auc(GRAPH.ground({**SLOTS, "Ball": 3}))
 
 
-def test_progress_counts_edges(model: AbstractClassModel) -> None:
+def test_progress_counts_edges(model: OocdmModel) -> None:
     told: list[tuple[int, int]] = []
     discover_variables(model, DATA, GRAPH, Rule(), on_settled=lambda *n: told.append(n))
     total = int(GRAPH.ground(SLOTS).matrix.sum())
@@ -148,7 +148,7 @@ def test_progress_counts_edges(model: AbstractClassModel) -> None:
     assert len(told) == 2 * 2 + 1  # one pass for each x and push, and for the wall's place
 
 
-def test_what_is_never_known_cannot_be_tested(model: AbstractClassModel) -> None:
+def test_what_is_never_known_cannot_be_tested(model: OocdmModel) -> None:
     values = {c: dict(fields) for c, fields in DATA.values.items()}
     observed = {c: dict(fields) for c, fields in DATA.observed.items()}
     x, known = values["Ball"]["x"].copy(), observed["Ball"]["x"].copy()
@@ -172,7 +172,7 @@ def test_few_objects(balls: int) -> None:
     assert len(found.rows()) == found.score.size
 
 
-def test_no_edge_at_all(model: AbstractClassModel) -> None:
+def test_no_edge_at_all(model: OocdmModel) -> None:
     found = discover_variables(model, DATA, ClassGraph.empty(SCHEMA), Rule())
     assert not graph_of(found).matrix.any() and np.isnan(found.score).all()
 
@@ -190,7 +190,7 @@ def test_objects_that_come_and_go() -> None:
         discover_variables(random_model(data), data, ClassGraph.full(RAGGED), Rule())
 
 
-def test_other_objects_in_other_episodes(model: AbstractClassModel) -> None:
+def test_other_objects_in_other_episodes(model: OocdmModel) -> None:
     ids = {c: each.copy() for c, each in DATA.object_ids.items()}
     ids["Ball"][4] += 1
     message = "expected the same objects of class `Ball` in every episode, got others in episode 4"
@@ -198,7 +198,7 @@ def test_other_objects_in_other_episodes(model: AbstractClassModel) -> None:
         discover_variables(model, replace(DATA, object_ids=ids), GRAPH, Rule())
 
 
-def test_data_of_another_schema(model: AbstractClassModel) -> None:
+def test_data_of_another_schema(model: OocdmModel) -> None:
     other = ragged(Schema(Ball), (5,) * 3, is_whole=True)
     with pytest.raises(DataError, match=r"^This dataset does not fit the model"):
         discover_variables(model, other, GRAPH, Rule())

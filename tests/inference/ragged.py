@@ -8,10 +8,9 @@ import numpy as np
 import torch
 
 from oocdm.data import Dataset
-from oocdm.models.fast import FastModel
-from oocdm.models.features import Featuriser
-from oocdm.models.network import AbstractClassModel
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.scales import Scales
 from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
 
 
@@ -90,12 +89,10 @@ def _draw(field: Field, leading: tuple[int, int], rng: np.random.Generator) -> n
 
 def random_model(
     data: Dataset, preset: str = "default", seed: int = 0, dtype: torch.dtype = torch.float64
-) -> AbstractClassModel:
+) -> OocdmModel:
     """A model none of whose weights is zero, in units of the data."""
     torch.manual_seed(seed)
-    model = FastModel(
-        data.schema, ModelOptions.preset(preset), Featuriser.measure(data.transitions())
-    )
+    model = OocdmModel(data.schema, ModelOptions.preset(preset), Scales.measure(data.transitions()))
     with torch.no_grad():
         for parameter in model.parameters():
             if not parameter.any():

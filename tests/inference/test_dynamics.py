@@ -16,7 +16,7 @@ import oocdm
 from oocdm import ClassGraph, ModelError, Snapshot
 from oocdm.envs.mouse import MouseWorld
 from oocdm.inference import Dynamics, reaching, with_actions
-from oocdm.models.fast import FastModel
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from tests.inference import knobs
 from tests.inference.ragged import ragged, random_model
@@ -104,7 +104,7 @@ def test_actions_must_be_complete() -> None:
 
 def test_a_variable_graph_leaves_nothing_out() -> None:
     data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=40, seed=0)
-    model = FastModel(data.schema, ModelOptions(), None)
+    model = OocdmModel(data.schema, ModelOptions(), None)
     graph = ClassGraph.full(data.schema).ground(data.max_counts)
     before = data.transitions().before
     by_variables, by_classes = (

@@ -16,7 +16,7 @@ from oocdm.data import Dataset
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.inference import Evaluation, FieldReport, evaluate
-from oocdm.models.network import AbstractClassModel
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.prediction import NormalField, Predictions
 from oocdm.schema import Boolean, ObjectClass, Real, Schema
 from tests.inference.ragged import SCHEMA, ragged, random_model
@@ -24,7 +24,7 @@ from tests.inference.ragged import SCHEMA, ragged, random_model
 
 @dataclass(frozen=True)
 class Fit:
-    model: AbstractClassModel
+    model: OocdmModel
     graph: ClassGraph | VariableGraph
 
 

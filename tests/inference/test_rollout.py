@@ -182,7 +182,7 @@ LENGTHS = (
         ),
         (
             {"result": RESULT.model},
-            "rollout: `result`: expected a fitted result, got FastModel. Give what oocdm.fit or "
+            "rollout: `result`: expected a fitted result, got OocdmModel. Give what oocdm.fit or "
             "oocdm.load returned: it has a model and its graph.",
         ),
         (

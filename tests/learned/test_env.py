@@ -27,7 +27,7 @@ from oocdm import (
 )
 from oocdm.inference import with_actions
 from oocdm.methods.mlp import Mlp
-from oocdm.models.features import Featuriser
+from oocdm.models.scales import Scales
 from tests.inference import knobs
 from tests.inference.ragged import ragged
 from tests.learned.toys import COUNTS, DATA, RESULT, TASK, mouse, pushes, untrained
@@ -428,7 +428,7 @@ def test_what_does_not_fit_is_refused(
 
 @pytest.mark.parametrize(("given", "got"), [(4, "4"), (2, "2"), ((2, 3), "2 to 3")])
 def test_a_model_of_fixed_objects_takes_no_other_numbers(given: Any, got: str) -> None:
-    model = Mlp().build(DATA.schema, Featuriser.measure(DATA.transitions()), COUNTS)
+    model = Mlp().build(DATA.schema, Scales.measure(DATA.transitions()), COUNTS)
     result = SimpleNamespace(model=model, graph=RESULT.graph.ground(COUNTS))
     message = (
         f"counts['Ant']: expected 3, as in training, got {got}. This model knows its objects one "

@@ -13,7 +13,7 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
 from oocdm.learned.counts import Counts
 from oocdm.learned.starts import Starts
-from oocdm.models.fast import FastModel
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.worlds.convert import to_world_state
 from oocdm.worlds.world import WorldState
@@ -228,7 +228,7 @@ def test_a_class_may_have_nothing_but_actions(kind: str) -> None:
 
 
 def test_models_in_raw_units_need_a_start() -> None:
-    model = FastModel(DATA.schema, ModelOptions.preset("paper"), None)
+    model = OocdmModel(DATA.schema, ModelOptions.preset("paper"), None)
     message = (
         "start: expected a Dataset, a Snapshot or a function, got none, and this model does not "
         'know where its data lay, as with preset="paper". Give start=data.'

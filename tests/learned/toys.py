@@ -10,9 +10,9 @@ import torch
 
 import oocdm
 from oocdm import ClassGraph, Dataset, Task
-from oocdm.models.fast import FastModel
-from oocdm.models.features import Featuriser
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.scales import Scales
 from tests.inference.ragged import ragged, random_model
 
 # Ants with every kind of field, rocks that never change, nests; all always there and known.
@@ -29,7 +29,7 @@ TASK = Task(
 def untrained(data: Dataset, seed: int = 0) -> Any:
     """A fit without training, in units of the data."""
     torch.manual_seed(seed)
-    model = FastModel(data.schema, ModelOptions(), Featuriser.measure(data.transitions()))
+    model = OocdmModel(data.schema, ModelOptions(), Scales.measure(data.transitions()))
     return SimpleNamespace(model=model, graph=ClassGraph.full(data.schema))
 
 

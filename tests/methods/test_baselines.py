@@ -42,7 +42,7 @@ from oocdm.methods.gnn import Gnn, GnnWidths
 from oocdm.methods.method import DataInquiry, Inquiry, LearningState
 from oocdm.methods.ticsa import TicsaModel
 from oocdm.methods.variable_method import WidthByObjects
-from oocdm.models.oocdm.options import HeadOptions
+from oocdm.models.head import HeadOptions
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import AbstractVariableModel
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oocdm.models.fast import FastModel
 
 from oocdm.discovery import Search, StructureParts
 from oocdm.envs.block import SCHEMA, TRUE_GRAPH
@@ -29,6 +28,7 @@ from oocdm.methods import (
     method_from_json,
     method_names,
 )
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prepared import Prepared
 from tests.inference.ragged import ragged, random_model
@@ -38,7 +38,7 @@ WIDTH = PARTS.width
 EDGES = ClassEdges.of(SCHEMA)
 NUM_EDGES = len(EDGES)
 SEEDS = st.integers(0, 2**20)
-MODEL = FastModel(SCHEMA, ModelOptions(), None)
+MODEL = OocdmModel(SCHEMA, ModelOptions(), None)
 NAMES = ", ".join(method_names())
 EVERYTHING = np.ones(WIDTH, dtype=bool)
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot, Transitions
-from oocdm.models.features import Featuriser
-from oocdm.models.network import AbstractClassModel, Structures
+from oocdm.models.oocdm.model import OocdmModel, Structures
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import NormalField, Predictions
 from oocdm.models.scales import Scales
@@ -44,7 +43,7 @@ SMALL = {"encoding_dim": 3, "local_dim": 4, "message_dim": 3, "decoder_dim": 4}
 MIXED = ModelOptions(aggregators=("attention", "sum"), **SMALL)
 PRESETS = (ModelOptions.preset("default"), ModelOptions.preset("paper"))
 
-Model = TypeVar("Model", bound=AbstractClassModel)
+Model = TypeVar("Model", bound=OocdmModel)
 
 
 @st.composite
@@ -110,7 +109,7 @@ class Case:
                     buffer.uniform_(0.0, 0.1)
         return model
 
-    def structures(self, model: AbstractClassModel, num: int) -> Structures:
+    def structures(self, model: OocdmModel, num: int) -> Structures:
         """Random edges and paths; some pairs of classes have no edge at all."""
         rng = np.random.default_rng(self.seed)
         width = len(model.index) + len(model.paths)
@@ -141,7 +140,7 @@ def cases(
     rng = np.random.default_rng(seed)
     measured = random_transitions(schema, dict.fromkeys(schema.classes, 3), 20, rng)
     transitions = random_transitions(schema, counts, batch_size, rng)
-    return Case(transitions, Featuriser.measure(measured), draw(options), seed)
+    return Case(transitions, Scales.measure(measured), draw(options), seed)
 
 
 def random_values(field: Field, leading: tuple[int, ...], rng: np.random.Generator) -> Tensor:

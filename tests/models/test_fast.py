@@ -6,11 +6,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oocdm.models.reference import ReferenceModel
 
 from oocdm.errors import ModelError
-from oocdm.models.fast import FastModel
-from oocdm.models.network import AbstractClassModel, Structures
-from oocdm.models.reference import ReferenceModel
+from oocdm.models.oocdm.model import OocdmModel, Structures
 from tests.models.strategies import Case, assert_near, cases, parameters_of
 
 NUM_STRUCTURES = st.sampled_from([1, 2, 3, 6])
@@ -19,7 +18,7 @@ NUM_STRUCTURES = st.sampled_from([1, 2, 3, 6])
 @settings(max_examples=120)
 @given(cases(), NUM_STRUCTURES)
 def test_fast_equals_reference(case: Case, num: int) -> None:
-    fast, reference = case.model(FastModel), case.model(ReferenceModel)
+    fast, reference = case.model(OocdmModel), case.model(ReferenceModel)
     inputs, structures = fast.inputs(case.before), case.structures(fast, num)
     with torch.no_grad():
         assert_near(fast.decode(inputs, structures), reference.decode(inputs, structures))
@@ -28,14 +27,14 @@ def test_fast_equals_reference(case: Case, num: int) -> None:
 @settings(max_examples=40)
 @given(cases(), NUM_STRUCTURES)
 def test_gradients_equal_those_of_the_reference(case: Case, num: int) -> None:
-    fast = gradients(case.model(FastModel), case, num)
+    fast = gradients(case.model(OocdmModel), case, num)
     reference = gradients(case.model(ReferenceModel), case, num)
     for name, gradient in reference.items():
         assert gradient.isfinite().all(), name
         torch.testing.assert_close(fast[name], gradient, rtol=1e-7, atol=1e-7, msg=name)
 
 
-def gradients(model: AbstractClassModel, case: Case, num: int) -> dict[str, torch.Tensor]:
+def gradients(model: OocdmModel, case: Case, num: int) -> dict[str, torch.Tensor]:
     """Of a random mixture of all parameters of all distributions."""
     torch.manual_seed(case.seed)
     predictions = model.decode(model.inputs(case.before), case.structures(model, num))
@@ -54,7 +53,7 @@ def gradients(model: AbstractClassModel, case: Case, num: int) -> dict[str, torc
 @settings(max_examples=30)
 @given(cases())
 def test_structures_share_the_batch_evenly_and_in_order(case: Case) -> None:
-    model = case.model(FastModel)
+    model = case.model(OocdmModel)
     structures: Structures = case.structures(model, 3)
     inputs = model.inputs(case.before)
     with torch.no_grad():
@@ -68,7 +67,7 @@ def test_structures_share_the_batch_evenly_and_in_order(case: Case) -> None:
 @settings(max_examples=20)
 @given(cases())
 def test_sets_of_structures_may_share_one_encoding(case: Case) -> None:
-    model = case.model(FastModel)
+    model = case.model(OocdmModel)
     inputs = model.inputs(case.before)
     sets = [case.structures(model, num) for num in (6, 1, 2)]
     with torch.no_grad():
@@ -80,7 +79,7 @@ def test_sets_of_structures_may_share_one_encoding(case: Case) -> None:
 @given(cases())
 def test_fixed_structures_predict_as_decode_does(case: Case) -> None:
     """Also for a batch, or numbers of objects, that come after the weights were composed."""
-    model = case.model(FastModel)
+    model = case.model(OocdmModel)
     inputs, structures = model.inputs(case.before), case.structures(model, 1)
     predict = model.under(structures)
     with torch.no_grad():
@@ -89,7 +88,7 @@ def test_fixed_structures_predict_as_decode_does(case: Case) -> None:
         assert_near(predict(few), model.decode(few, structures))
 
 
-@pytest.mark.parametrize("kind", [FastModel, ReferenceModel])
+@pytest.mark.parametrize("kind", [OocdmModel, ReferenceModel])
 @settings(max_examples=3)
 @given(case=cases(batch_size=4))
 def test_a_batch_that_structures_cannot_share_is_an_error(kind: type, case: Case) -> None:

@@ -9,13 +9,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oocdm.models.fast import FastModel
-from oocdm.models.network import AbstractClassModel
 from oocdm.models.reference import ReferenceModel
 
 from oocdm.errors import GraphError, ModelError, OocdmError
 from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.models.hiding import HidingPlan
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import Predictions
 from oocdm.schema import Integer, ObjectClass, Real, Schema
@@ -30,7 +29,7 @@ from tests.models.strategies import (
     with_new_value,
 )
 
-KINDS = pytest.mark.parametrize("kind", [FastModel, ReferenceModel])
+KINDS = pytest.mark.parametrize("kind", [OocdmModel, ReferenceModel])
 DENSITIES = st.sampled_from([0.0, 0.5, 0.9, 1.0])
 
 
@@ -45,9 +44,7 @@ def random_graph(case: Case, density: float) -> VariableGraph:
     return VariableGraph(full.inputs, full.outputs, matrix)
 
 
-def predict(
-    model: AbstractClassModel, case: Case, graph: ClassGraph | VariableGraph
-) -> Predictions:
+def predict(model: OocdmModel, case: Case, graph: ClassGraph | VariableGraph) -> Predictions:
     with torch.no_grad():
         return model(case.before, graph)
 
@@ -61,7 +58,7 @@ def predict(
     dtype=st.sampled_from([torch.float32, torch.float64]),
 )
 def test_variables_that_are_no_parents_change_no_bit(
-    kind: type[AbstractClassModel],
+    kind: type[OocdmModel],
     case: Case,
     density: float,
     change: Change,
@@ -85,7 +82,7 @@ def test_variables_that_are_no_parents_change_no_bit(
 @settings(max_examples=20)
 @given(case=cases(), seed=st.integers(0, 99))
 def test_a_grounded_class_graph_predicts_as_the_class_graph(
-    kind: type[AbstractClassModel], case: Case, seed: int
+    kind: type[OocdmModel], case: Case, seed: int
 ) -> None:
     """Bit for bit; edges that cannot occur among so many objects no variable tells of."""
     graph = ClassGraph.random(case.schema, 0.7, np.random.default_rng(seed))
@@ -108,7 +105,7 @@ def test_a_grounded_class_graph_predicts_as_the_class_graph(
 def test_fast_equals_reference(case: Case, density: float) -> None:
     graph = random_graph(case, density)
     fast, reference = (
-        predict(case.model(kind), case, graph) for kind in (FastModel, ReferenceModel)
+        predict(case.model(kind), case, graph) for kind in (OocdmModel, ReferenceModel)
     )
     assert_near(fast, reference)
 
@@ -116,9 +113,9 @@ def test_fast_equals_reference(case: Case, density: float) -> None:
 @settings(max_examples=20)
 @given(cases(), DENSITIES)
 def test_a_graph_that_is_used_often_predicts_as_the_model_does(case: Case, density: float) -> None:
-    model, graph = case.model(FastModel), random_graph(case, density)
+    model, graph = case.model(OocdmModel), random_graph(case, density)
     with torch.no_grad():
-        assert_near(model.with_graph(graph)(case.before), predict(model, case, graph))
+        assert_near(model.compile_for(graph)(case.before), predict(model, case, graph))
 
 
 class Ball(ObjectClass):
@@ -135,7 +132,7 @@ FULL = ClassGraph.full(WORLD).ground({"Ball": 2, "Wall": 1})
 
 
 @KINDS
-def test_every_parent_matters_and_only_to_its_target(kind: type[AbstractClassModel]) -> None:
+def test_every_parent_matters_and_only_to_its_target(kind: type[OocdmModel]) -> None:
     torch.manual_seed(0)
     model = kind(WORLD, ModelOptions(), None).double()
     before = random_snapshot(WORLD, FULL.counts, 40, np.random.default_rng(0))
@@ -154,7 +151,7 @@ def test_every_parent_matters_and_only_to_its_target(kind: type[AbstractClassMod
 
 
 def test_gradients_flow() -> None:
-    model = FastModel(WORLD, ModelOptions(), None)
+    model = OocdmModel(WORLD, ModelOptions(), None)
     before = random_snapshot(WORLD, FULL.counts, 5, np.random.default_rng(0))
     before = before.to("cpu", torch.float32)
     matrix = np.eye(*FULL.matrix.shape, dtype=bool)
@@ -164,7 +161,7 @@ def test_gradients_flow() -> None:
 
 
 def test_worlds_without_objects() -> None:
-    model = FastModel(WORLD, ModelOptions(), None)
+    model = OocdmModel(WORLD, ModelOptions(), None)
     for counts in ({"Ball": 0, "Wall": 0}, {"Ball": 0, "Wall": 2}, {"Ball": 1, "Wall": 0}):
         graph = ClassGraph.full(WORLD).ground(counts)
         before = random_snapshot(WORLD, counts, 3, np.random.default_rng(0))
@@ -180,7 +177,7 @@ def fails(message: str, kind: type[OocdmError]) -> pytest.RaisesExc[OocdmError]:
 
 
 def test_other_numbers_of_objects() -> None:
-    model = FastModel(WORLD, ModelOptions(), None)
+    model = OocdmModel(WORLD, ModelOptions(), None)
     before = random_snapshot(WORLD, {"Ball": 3, "Wall": 1}, 2, np.random.default_rng(0))
     with fails(
         "Class `Ball`: expected 2 objects, as in the variable graph, got 3. A variable graph is "

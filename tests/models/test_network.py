@@ -9,8 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oocdm.models.fast import FastModel
-from oocdm.models.network import AbstractClassModel, Structures
 from oocdm.models.reference import ReferenceModel
 from torch import Tensor
 
@@ -18,9 +16,10 @@ from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.errors import GraphError, ModelError
 from oocdm.graph import ClassGraph, Edge
 from oocdm.models import world_model
-from oocdm.models.features import Featuriser
+from oocdm.models.oocdm.model import OocdmModel, Structures
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import Predictions
+from oocdm.models.scales import Scales
 from oocdm.schema import Integer, ObjectClass, Real, Schema
 from tests.models.strategies import (
     MIXED,
@@ -41,12 +40,12 @@ from tests.models.strategies import (
 )
 
 EXACT = 1e-10
-KINDS = pytest.mark.parametrize("kind", [FastModel, ReferenceModel])
+KINDS = pytest.mark.parametrize("kind", [OocdmModel, ReferenceModel])
 DTYPES = st.sampled_from([torch.float32, torch.float64])
 SKIPPING = options().filter(lambda o: o.skip_unrelated)
 
 
-def decode(model: AbstractClassModel, before: Snapshot, structures: Structures) -> Predictions:
+def decode(model: OocdmModel, before: Snapshot, structures: Structures) -> Predictions:
     with torch.no_grad():
         return model.decode(model.inputs(before), structures)
 
@@ -68,7 +67,7 @@ def per_sample(structures: Structures, batch_size: int) -> np.ndarray:
     change=st.sampled_from([with_new_value, with_flipped_flag]),
 )
 def test_non_parents_change_no_bit(
-    kind: type[AbstractClassModel], case: Case, num: int, dtype: torch.dtype, change: Change
+    kind: type[OocdmModel], case: Case, num: int, dtype: torch.dtype, change: Change
 ) -> None:
     model = case.model(kind, dtype)
     structures = case.structures(model, num)
@@ -91,7 +90,7 @@ def test_non_parents_change_no_bit(
 @settings(max_examples=30)
 @given(case=cases(min_count=1), num=st.sampled_from([1, 2, 6]), dtype=DTYPES)
 def test_what_stands_where_nothing_is_known_changes_no_bit(
-    kind: type[AbstractClassModel], case: Case, num: int, dtype: torch.dtype
+    kind: type[OocdmModel], case: Case, num: int, dtype: torch.dtype
 ) -> None:
     model, rng = case.model(kind, dtype), case.rng()
     structures = case.structures(model, num)
@@ -123,7 +122,7 @@ WORLD = Schema(Ball, Wall)
 
 @KINDS
 @pytest.mark.parametrize("chosen", [*PRESETS, MIXED], ids=["default", "paper", "mixed"])
-def test_every_parent_matters(kind: type[AbstractClassModel], chosen: ModelOptions) -> None:
+def test_every_parent_matters(kind: type[OocdmModel], chosen: ModelOptions) -> None:
     rng = np.random.default_rng(0)
     transitions = random_transitions(WORLD, {"Ball": 3, "Wall": 2}, 40, rng)
     model = kind(WORLD, chosen, None).double()
@@ -142,13 +141,13 @@ def test_every_parent_matters(kind: type[AbstractClassModel], chosen: ModelOptio
 
 
 @KINDS
-def test_a_change_is_predicted_only_of_what_is_known(kind: type[AbstractClassModel]) -> None:
+def test_a_change_is_predicted_only_of_what_is_known(kind: type[OocdmModel]) -> None:
     """Far from 0, where the values are: an unknown one is not taken for 0."""
     schema = Schema(Wall)
     x = torch.tensor([[100.0], [101.0], [99.0], [100.0]])
     before = Snapshot.of(schema, {"Wall": {"x": x}})
     after = Snapshot.of(schema, {"Wall": {"x": x + torch.tensor([[0.01], [-0.01], [0.0], [0.0]])}})
-    model = kind(schema, ModelOptions(), Featuriser.measure(Transitions(before, after)))
+    model = kind(schema, ModelOptions(), Scales.measure(Transitions(before, after)))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
@@ -172,7 +171,7 @@ def append_objects(before: Snapshot, extra: Snapshot, k: str) -> Snapshot:
 @settings(max_examples=30)
 @given(case=cases(SKIPPING), num=st.sampled_from([1, 2, 6]), more=st.integers(1, 3))
 def test_objects_of_unrelated_classes_do_not_matter(
-    kind: type[AbstractClassModel], case: Case, num: int, more: int
+    kind: type[OocdmModel], case: Case, num: int, more: int
 ) -> None:
     model, rng = case.model(kind), case.rng()
     structures = case.structures(model, num)
@@ -196,9 +195,7 @@ def assert_equal(a: Tensor, b: Tensor, where: str) -> None:
 @KINDS
 @settings(max_examples=30)
 @given(case=cases(), num=st.sampled_from([1, 2, 6]))
-def test_the_order_of_objects_does_not_matter(
-    kind: type[AbstractClassModel], case: Case, num: int
-) -> None:
+def test_the_order_of_objects_does_not_matter(kind: type[OocdmModel], case: Case, num: int) -> None:
     model, rng = case.model(kind), case.rng()
     structures = case.structures(model, num)
     order = {c: torch.as_tensor(rng.permutation(n)) for c, n in case.before.counts.items()}
@@ -215,7 +212,7 @@ def test_the_order_of_objects_does_not_matter(
 @settings(max_examples=30)
 @given(case=cases(), num=st.sampled_from([1, 2, 6]), dtype=DTYPES)
 def test_padding_changes_no_bit(
-    kind: type[AbstractClassModel], case: Case, num: int, dtype: torch.dtype
+    kind: type[OocdmModel], case: Case, num: int, dtype: torch.dtype
 ) -> None:
     model, rng = case.model(kind, dtype), case.rng()
     structures = case.structures(model, num)
@@ -240,9 +237,7 @@ def test_padding_changes_no_bit(
 @KINDS
 @settings(max_examples=30)
 @given(case=cases(min_count=1), num=st.sampled_from([1, 2, 6]))
-def test_no_objects_equal_absent_objects(
-    kind: type[AbstractClassModel], case: Case, num: int
-) -> None:
+def test_no_objects_equal_absent_objects(kind: type[OocdmModel], case: Case, num: int) -> None:
     model = case.model(kind)
     structures = case.structures(model, num)
     gone = case.rng().choice(list(case.schema.classes))
@@ -260,9 +255,7 @@ def test_no_objects_equal_absent_objects(
 
 @KINDS
 @pytest.mark.parametrize("chosen", [*PRESETS, MIXED], ids=["default", "paper", "mixed"])
-def test_a_model_runs_on_counts_never_seen(
-    kind: type[AbstractClassModel], chosen: ModelOptions
-) -> None:
+def test_a_model_runs_on_counts_never_seen(kind: type[OocdmModel], chosen: ModelOptions) -> None:
     rng = np.random.default_rng(0)
     model = kind(WORLD, chosen, None)
     for counts in ({"Ball": 0, "Wall": 0}, {"Ball": 40, "Wall": 1}, {"Ball": 1, "Wall": 0}):
@@ -283,7 +276,7 @@ def test_a_model_runs_on_counts_never_seen(
 @settings(max_examples=30)
 @given(cases())
 def test_weights_bring_their_scales(case: Case) -> None:
-    model = case.model(FastModel)
+    model = case.model(OocdmModel)
     fresh = ReferenceModel(case.schema, case.options, None).double()
     fresh.load_state_dict(model.state_dict())
     structures = case.structures(model, 2)
@@ -297,7 +290,7 @@ def test_weights_bring_their_scales(case: Case) -> None:
 
 
 @KINDS
-def test_another_schema_is_refused(kind: type[AbstractClassModel]) -> None:
+def test_another_schema_is_refused(kind: type[OocdmModel]) -> None:
     other = Schema(Ball)
     transitions = random_transitions(other, {"Ball": 2}, 3, np.random.default_rng(0))
     model = kind(WORLD, ModelOptions(), None)
@@ -316,18 +309,18 @@ def test_another_schema_is_refused(kind: type[AbstractClassModel]) -> None:
 
 
 def test_equal_schemas_are_the_same() -> None:
-    model = FastModel(WORLD, ModelOptions(), None)
+    model = OocdmModel(WORLD, ModelOptions(), None)
     assert model.structures(ClassGraph.full(Schema.from_json(WORLD.to_json()))).all()
 
 
 def test_field_names_that_modules_use_are_usable() -> None:
     fields = {name: Real() for name in ("type", "half", "train", "children")}
-    FastModel(Schema(type("Thing", (ObjectClass,), fields)), ModelOptions(), None)
+    OocdmModel(Schema(type("Thing", (ObjectClass,), fields)), ModelOptions(), None)
 
 
 @pytest.mark.parametrize("chosen", [*PRESETS, MIXED], ids=["default", "paper", "mixed"])
 def test_every_parameter_is_in_one_group(chosen: ModelOptions) -> None:
-    model = FastModel(WORLD, chosen, None)
+    model = OocdmModel(WORLD, chosen, None)
     names = {id(p): name.split(".")[2] for name, p in model.named_parameters()}
     rest, shared, maps = ([names[id(p)] for p in g["params"]] for g in model.parameter_groups())
     assert sorted(rest + shared + maps) == sorted(names.values())
@@ -339,7 +332,7 @@ def test_every_parameter_is_in_one_group(chosen: ModelOptions) -> None:
 
 
 def test_class_names_that_modules_use_are_usable() -> None:
-    FastModel(Schema(type("items", (ObjectClass,), {"x": Real()})), ModelOptions(), None)
+    OocdmModel(Schema(type("items", (ObjectClass,), {"x": Real()})), ModelOptions(), None)
 
 
 def test_means_beyond_their_bounds_can_come_back() -> None:
@@ -357,7 +350,7 @@ def test_means_beyond_their_bounds_can_come_back() -> None:
 @KINDS
 @pytest.mark.parametrize("beyond", [-50.0, 50.0])
 def test_bounded_fields_are_learned_from_beyond_their_bounds(
-    kind: type[AbstractClassModel], beyond: float
+    kind: type[OocdmModel], beyond: float
 ) -> None:
     class Tank(ObjectClass):
         level = Real(low=0.0, high=1.0)

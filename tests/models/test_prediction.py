@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from oocdm.models.fast import FastModel
 from torch import Tensor
 from torch.distributions import Categorical as Choice
 from torch.distributions import Normal
 
 from oocdm.models.features import Targets
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.prediction import (
     CategoricalField,
     ClassPrediction,
@@ -25,8 +25,8 @@ from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real
 from tests.models.strategies import Case, cases, targets_of
 
 
-def predict(case: Case) -> tuple[FastModel, Predictions]:
-    model = case.model(FastModel)
+def predict(case: Case) -> tuple[OocdmModel, Predictions]:
+    model = case.model(OocdmModel)
     with torch.no_grad():
         return model, model.decode(model.inputs(case.before), case.structures(model, 2))
 

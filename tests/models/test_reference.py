@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
+from oocdm.models.reference import ReferenceModel
 from torch import Tensor
 
 from oocdm.errors import ModelError, SchemaError
 from oocdm.graph import ClassGraph, Edge
-from oocdm.models.fast import FastModel
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import NormalField
-from oocdm.models.reference import ReferenceModel
 from oocdm.schema import ObjectClass, Real, Schema
 from tests.models.strategies import Case, assert_near, cases, random_transitions, targets_of
 
@@ -139,7 +139,7 @@ def test_one_target_alone_is_as_among_the_others(case: Case) -> None:
 def test_weights_move_between_the_implementations() -> None:
     for name in ("default", "paper"):
         fast, reference = (
-            kind(SCHEMA, ModelOptions.preset(name), None) for kind in (FastModel, ReferenceModel)
+            kind(SCHEMA, ModelOptions.preset(name), None) for kind in (OocdmModel, ReferenceModel)
         )
         assert list(reference.state_dict()) == list(fast.state_dict())
         reference.load_state_dict(fast.state_dict())

@@ -67,7 +67,7 @@ def test_actions_have_no_change() -> None:
 
 def test_extremes_are_measured_over_present_objects() -> None:
     data = transitions()
-    scales = Featuriser.measure(data)
+    scales = Scales.measure(data)
     columns = Featuriser(SCHEMA, Scales(scales.fields, {}), enrich=True)
     rows = columns.inputs(data.before, torch.float64).extremes["Ball"][data.before.present["Ball"]]
     mean, sd = scales.extremes["Ball"]
@@ -79,7 +79,7 @@ def test_extremes_are_measured_over_present_objects() -> None:
 def test_a_world_without_numbers_can_be_measured() -> None:
     schema = Schema(type("Coin", (ObjectClass,), {"face": Categorical(2)}))
     data = random_transitions(schema, {"Coin": 2}, 5, np.random.default_rng(0))
-    assert Featuriser.measure(data).extremes["Coin"].shape == (2, 0)
+    assert Scales.measure(data).extremes["Coin"].shape == (2, 0)
 
 
 def test_unit_scales_change_nothing() -> None:

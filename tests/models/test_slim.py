@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oocdm.models.fast import FastModel
 from oocdm.models.reference import ReferenceModel
 from oocdm.models.slim import SlimTarget
 from oocdm.models.tabled import TabledTarget
@@ -20,9 +19,10 @@ import oocdm
 from oocdm.data.snapshot import Snapshot
 from oocdm.envs.mouse import MouseWorld
 from oocdm.errors import ModelError
-from oocdm.models.features import Featuriser
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import FieldDistribution, NormalField
+from oocdm.models.scales import Scales
 from tests.models.strategies import (
     SMALL,
     Case,
@@ -68,7 +68,7 @@ def parameters(found: FieldDistribution) -> list[torch.Tensor]:
 @given(cases(slim_options))
 @torch.no_grad()
 def test_slim_equals_reference(case: Case) -> None:
-    fast, reference = case.model(FastModel), case.model(ReferenceModel)
+    fast, reference = case.model(OocdmModel), case.model(ReferenceModel)
     structure, before = case.structures(fast, 1), all_known(case)
     found = SlimTargets(fast, structure)(before)
     expected = reference.decode(reference.inputs(before), structure)
@@ -87,7 +87,7 @@ def test_slim_equals_reference(case: Case) -> None:
 @torch.no_grad()
 def test_non_parents_change_no_bit(case: Case) -> None:
     """Neither their values nor which other targets are asked for."""
-    model, rng = case.model(FastModel), case.rng()
+    model, rng = case.model(OocdmModel), case.rng()
     structure, before = case.structures(model, 1), all_known(case)
     slim = SlimTargets(model, structure)
     index = model.index
@@ -122,7 +122,7 @@ def test_parents_of_few_values_are_looked_up() -> None:
     """The duration of a trap depends on its own duration and place and on that of the mouse."""
     data = oocdm.collect(oocdm.make("mouse", num_traps=(1, 3)), steps=50, seed=0)
     torch.manual_seed(0)
-    model = FastModel(data.schema, ModelOptions(), Featuriser.measure(data.transitions())).double()
+    model = OocdmModel(data.schema, ModelOptions(), Scales.measure(data.transitions())).double()
     graph = MouseWorld().true_graph
     before = data.transitions().before
     wiring = Wiring(model, model.structures(graph))
@@ -140,7 +140,7 @@ def test_parents_of_few_values_are_looked_up() -> None:
 def test_extremes_of_full_worlds_are_those_of_the_featuriser() -> None:
     data = oocdm.collect(oocdm.make("mouse", num_food=3, num_monsters=1), steps=40, seed=0)
     transitions = data.transitions()
-    model = FastModel(data.schema, ModelOptions(), Featuriser.measure(transitions))
+    model = OocdmModel(data.schema, ModelOptions(), Scales.measure(transitions))
     before = transitions.before
     for c in data.schema.classes:
         columns = model.featuriser.extreme_columns[c]
@@ -154,11 +154,11 @@ def test_extremes_of_full_worlds_are_those_of_the_featuriser() -> None:
 @torch.no_grad()
 def test_no_worlds_and_other_worlds() -> None:
     data = oocdm.collect(oocdm.make("mouse"), steps=50, seed=0)
-    model = FastModel(data.schema, ModelOptions(), Featuriser.measure(data.transitions()))
+    model = OocdmModel(data.schema, ModelOptions(), Scales.measure(data.transitions()))
     graph = MouseWorld().true_graph
     before = data.transitions().before
     nothing = before.map(lambda tensor: tensor[:0])
-    assert model.with_graph(graph)(nothing)["Trap", "duration"].mode().shape == (0, 4)
+    assert model.compile_for(graph)(nothing)["Trap", "duration"].mode().shape == (0, 4)
     other = oocdm.collect(oocdm.make("block"), steps=50, seed=0).transitions().before
     with pytest.raises(ModelError, match="made for another schema"):
-        model.with_graph(graph)(other)
+        model.compile_for(graph)(other)

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from oocdm.models.fast import FastModel
 from oocdm.models.reference import ReferenceModel
+
+from oocdm.models.oocdm.model import OocdmModel
 from tests.models.strategies import Case, assert_near, cases
 
 
@@ -16,7 +16,7 @@ from tests.models.strategies import Case, assert_near, cases
 @given(cases(batch_size=3), st.integers(0, 2**20))
 def test_neighbours_equal_those_of_the_reference(case: Case, seed: int) -> None:
     """Whichever parts are turned, in whatever structure."""
-    fast, reference = case.model(FastModel), case.model(ReferenceModel)
+    fast, reference = case.model(OocdmModel), case.model(ReferenceModel)
     structure = case.structures(fast, 1)[0].bool().numpy()
     rng = np.random.default_rng(seed)
     parts = {}

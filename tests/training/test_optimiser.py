@@ -7,13 +7,13 @@ import re
 
 import pytest
 import torch
-from oocdm.models.fast import FastModel
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from oocdm.errors import ModelError
 from oocdm.methods.dense import AbstractDenseModel
-from oocdm.models.oocdm.options import HeadOptions, ModelOptions
+from oocdm.models.head import HeadOptions, ModelOptions
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import Encoded, Setting
 from oocdm.models.world_model import AbstractWorldModel
@@ -243,7 +243,7 @@ class OwnModel(AbstractDenseModel):
         return encoded[0]
 
 
-class OwnOocdm(FastModel):
+class OwnOocdm(OocdmModel):
     """The same in a subclass of ours."""
 
     def __init__(self) -> None:
@@ -263,7 +263,7 @@ def first_moves(model: AbstractWorldModel) -> dict[str, float]:
 
 
 def test_the_linear_maps_of_ours_move_three_times_as_far() -> None:
-    moves = first_moves(FastModel(Schema(Ball), ModelOptions(), None))
+    moves = first_moves(OocdmModel(Schema(Ball), ModelOptions(), None))
     boosted = {name for name, move in moves.items() if move == 3}
     assert boosted == {"predictors.of_Ball.linear_weight"}
     assert {move for name, move in moves.items() if name not in boosted} == {1}

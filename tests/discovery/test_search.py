@@ -17,7 +17,7 @@ from oocdm.discovery import (
     discover_around,
     discover_leave_one_out,
 )
-from oocdm.discovery import decide as decide_module
+from oocdm.discovery import search as search_module
 from oocdm.envs.block import SCHEMA as BLOCK
 from oocdm.envs.block import TRUE_GRAPH as BLOCK_TRUE
 from oocdm.envs.mouse import MouseWorld
@@ -50,7 +50,7 @@ def around(
     free = np.ones(len(start), dtype=bool) if free is None else free
     search = Search(None, free, Rule(threshold=threshold), path_threshold, None)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decide_module, "part_gains", oracle.part_gains)
+        patch.setattr(search_module, "part_gains", oracle.part_gains)
         return discover_around(oracle.model, start, search, **options)
 
 
@@ -60,7 +60,7 @@ def leave_one_out(oracle: Oracle, testable: np.ndarray, threshold: float = THRES
     start = np.concatenate([np.zeros_like(testable), np.ones(num_paths, dtype=bool)])
     search = Search(None, free, Rule(threshold=threshold), 0.0, None)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decide_module, "part_gains", oracle.part_gains)
+        patch.setattr(search_module, "part_gains", oracle.part_gains)
         return discover_leave_one_out(oracle.model, start, search)
 
 
