@@ -155,11 +155,12 @@ class Featuriser:
 
     def encode(self, c: str, f: str, value: Tensor, dtype: torch.dtype) -> Tensor:
         """Encoder inputs of known values of a field: (..., object, *shape) to (..., object, n)."""
-        field, scale = self.schema.field(c, f), self.scales[c].of(f)
+        field = self.schema.field(c, f)
         parts = []
         if field.is_numeric:
             numbers = as_numbers(field, value, dtype)
-            parts.append((numbers - scale.value_mean) / scale.value_sd)
+            mean, sd = self.scales[c].of_value(f)
+            parts.append((numbers - mean) / sd)
         if self._has_codes(field):
             code = functional.one_hot(field.to_codes(value.long()), field.num_codes).to(dtype)
             parts.append(code.flatten(2))

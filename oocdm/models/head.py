@@ -28,15 +28,6 @@ class HeadOptions:
     sigma_floor: float = 1e-5
 
 
-@dataclass(frozen=True)
-class Units:
-    """What predicted normals are measured in: (..., component) each."""
-
-    unit: Tensor  # of means and sigmas
-    centre: Tensor  # of means
-    linear: Tensor  # of what a linear map adds to means
-
-
 class Head(nn.Module):
     """The distributions of all targets of one class.
 
@@ -67,6 +58,11 @@ class Head(nn.Module):
         choices = [f.size * f.num_codes for f in self.targets.values() if _is_choice(f)]
         return max([2 * self.width, *choices])
 
+    def num_linear(self, v: str) -> int:
+        """How many outputs of a linear map the head reads for a target."""
+        field = self.targets[v]
+        return field.size * (field.num_codes if _is_choice(field) else 1)
+
     def spread(self, name: str) -> Tensor:
         """One kind of scale of all targets, such as `change_sd`: (target, component)."""
         scales: Tensor = getattr(self.scales, name)
@@ -89,9 +85,13 @@ class Head(nn.Module):
             centre = torch.lerp(value_mean, values + self.spread("change_mean"), share)
         else:
             unit, centre = value_sd, value_mean
-        units = Units(unit, centre, _linear_unit(unit, value_sd))
-        bounds = (self.low, self.high)
-        mean, sigma = self._normal(out, linear, self.width, units, bounds, self.smallest_sigma)
+        means, sigmas = out[..., : self.width], out[..., self.width : 2 * self.width]
+        mean = torch.addcmul(centre, unit, means)
+        if linear is not None:
+            unit_of_linear = _linear_unit(unit, value_sd)
+            mean = torch.addcmul(mean, unit_of_linear, linear[..., : self.width])
+        mean = self._bound(mean, self.low, self.high)
+        sigma = self._sigma(sigmas, unit, self.smallest_sigma)
         logits = {}
         for i, (v, field) in enumerate(self.targets.items()):
             if _is_choice(field):
@@ -119,40 +119,28 @@ class Head(nn.Module):
         adds_own = self.options.predict_change and has_self
         unit = scale.change_sd if adds_own else scale.value_sd
         centre = scale.change_mean if adds_own else scale.value_mean
-        units = Units(unit, centre, _linear_unit(unit, scale.value_sd))
+        unit_of_linear = _linear_unit(unit, scale.value_sd)
         is_bounded = bool(self.low[i].isfinite() | self.high[i].isfinite())
-        bounds = (self.low[i], self.high[i]) if is_bounded else None
-        floor = self.smallest_sigma[i, :size]
+        low, high, floor = self.low[i], self.high[i], self.smallest_sigma[i, :size]
+        sigmas = slice(self.width, self.width + size)
 
         def finish(out: Tensor, linear: Tensor | None, now: Tensor) -> tuple[Tensor, Tensor]:
-            moved = Units(unit, now + centre, units.linear) if adds_own else units
-            return self._normal(out, linear, size, moved, bounds, floor, skip=self.width - size)
+            mean = torch.addcmul(now + centre if adds_own else centre, unit, out[:, :size])
+            if linear is not None:
+                mean.addcmul_(unit_of_linear, linear)
+            mean = self._bound(mean, low, high) if is_bounded else mean
+            return mean, self._sigma(out[:, sigmas], unit, floor)
 
         return finish
 
-    def _normal(
-        self,
-        out: Tensor,
-        linear: Tensor | None,
-        width: int,
-        units: Units,
-        bounds: tuple[Tensor, Tensor] | None,
-        floor: Tensor,
-        skip: int = 0,
-    ) -> tuple[Tensor, Tensor]:
-        """Mean and sigma; between the outputs for them some may be skipped."""
-        start = width + skip
-        mean, raw_sigma = out[..., :width], out[..., start : start + width]
-        mean = torch.addcmul(units.centre, units.unit, mean)
-        if linear is not None:
-            mean = torch.addcmul(mean, units.linear, linear[..., :width])
-        if bounds is not None:
-            mean = self._bound(mean, *bounds)
-        sigma = units.unit * functional.softplus(raw_sigma) + self.options.sigma_floor
-        return mean, (sigma.square() + floor.square()).sqrt()
+    def _sigma(self, raw: Tensor, unit: Tensor, floor: Tensor) -> Tensor:
+        sigma = unit * functional.softplus(raw) + self.options.sigma_floor
+        return torch.hypot(sigma, floor)
 
     def _bound(self, mean: Tensor, low: Tensor, high: Tensor) -> Tensor:
         if self.options.clamp_means:
+            if not torch.is_grad_enabled():
+                return mean.clamp(low, high)
             cut: Tensor = _Cut.apply(mean, low, high)
             return cut
         has_low, has_high = low.isfinite(), high.isfinite()

@@ -116,6 +116,11 @@ class ClassScales(nn.Module):
         size = self.sizes[i]
         return Scale(*(getattr(self, column.name)[i, :size] for column in fields(Scale)))
 
+    def of_value(self, f: str) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation of a field's value alone."""
+        i = self._at[f]
+        return self.value_mean[i, : self.sizes[i]], self.value_sd[i, : self.sizes[i]]
+
     @property
     def is_unit(self) -> bool:
         """Whether they change nothing, and so tell nothing of the data."""

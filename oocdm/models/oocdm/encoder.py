@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from oocdm.models.affine import affine
 from oocdm.models.features import Featuriser
 from oocdm.models.initial import xavier
 from oocdm.models.oocdm.options import ModelOptions
@@ -22,7 +25,8 @@ class Encoder(nn.Module):
 
     def __init__(self, c: str, featuriser: Featuriser, options: ModelOptions) -> None:
         super().__init__()
-        self.c, self.fields = c, list(featuriser.schema.fields(c))
+        self.c, self.schema, self.fields = c, featuriser.schema, list(featuriser.schema.fields(c))
+        self.flags_unknown = featuriser.flag_unknown
         self.widths = [featuriser.field_width(c, f) for f in self.fields]
         self.raw_width = featuriser.raw_width[c] if options.enrich else 0
         self.channels = options.encoding_dim + self.raw_width
@@ -44,20 +48,30 @@ class Encoder(nn.Module):
         """Features (batch, object, field, input) encoded: (batch, object, field * channel)."""
         batch, objects, fields, width = features.shape
         x = features.reshape(batch * objects, fields, width).transpose(0, 1)
-        code = self._encode(x, slice(None), width)
+        biases = self.hidden_bias.unsqueeze(1), self.bias.unsqueeze(1)
+        code = self._encode(x, self.hidden_weight, biases[0], self.weight, biases[1])
         return code.transpose(0, 1).flatten(1).unflatten(0, (batch, objects))
 
-    def one(self, f: str, x: Tensor) -> Tensor:
-        """Known values of one field, (row, input) without a flag for it: (row, channel)."""
+    def of_field(self, f: str, featuriser: Featuriser) -> Callable[[Tensor], Tensor]:
+        """The encoder of one field, for known values: (.., object, *shape) to (row, channel)."""
         i = self.fields.index(f)
-        return self._encode(x.unsqueeze(0), slice(i, i + 1), x.shape[1]).squeeze(0)
+        layers = (self.hidden_bias[i], self.weight[i], self.bias[i])
+        # Weights beyond are for padding, and for an input that says that a value is unknown.
+        width = self.widths[i] - self.flags_unknown
+        hidden_weight, dtype = self.hidden_weight[i, :width], self.weight.dtype
 
-    def _encode(self, x: Tensor, fields: slice, width: int) -> Tensor:
-        """(field, row, input) -> (field, row, channel); inputs beyond `width` are zero."""
-        bias, last = self.hidden_bias[fields].unsqueeze(1), self.bias[fields].unsqueeze(1)
-        hidden = torch.baddbmm(bias, x, self.hidden_weight[fields, :width])
-        hidden = functional.leaky_relu(hidden, LEAK)
-        code = torch.baddbmm(last, hidden, self.weight[fields]).relu()
+        def encode(values: Tensor) -> Tensor:
+            x = featuriser.encode(self.c, f, values, dtype).flatten(0, 1)
+            return self._encode(x, hidden_weight, *layers)
+
+        return encode
+
+    def _encode(
+        self, x: Tensor, hidden_weight: Tensor, hidden_bias: Tensor, weight: Tensor, bias: Tensor
+    ) -> Tensor:
+        """(row, input) -> (row, channel), of one field or, with one more axis before, of many."""
+        hidden = functional.leaky_relu_(affine(hidden_bias, x, hidden_weight), LEAK)
+        code = affine(bias, hidden, weight).relu_()
         return torch.cat([code, x[..., : self.raw_width]], dim=-1) if self.raw_width else code
 
     def literal(self, i: int, features: Tensor) -> Tensor:

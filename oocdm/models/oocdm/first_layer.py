@@ -38,6 +38,14 @@ class FirstLayer:
         one = slice(i, i + 1)
         return FirstLayer(tuple(b[one] for b in self.blocks), tuple(b[one] for b in self.biases))
 
+    def without_outputs(self, num_linear: int) -> FirstLayer:
+        """The layer with no more than so many outputs of the linear map, if there is one."""
+        (network, *maps), (bias, *zeros) = self.blocks, self.biases
+        return FirstLayer(
+            (network, *(block[..., :num_linear] for block in maps)),
+            (bias, *(zero[..., :num_linear] for zero in zeros)),
+        )
+
     def weight(self) -> Tensor:
         """All blocks side by side: (target, structure or 1, feature, out)."""
         return _side_by_side(self.blocks)

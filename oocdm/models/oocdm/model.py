@@ -19,7 +19,7 @@ from oocdm.models.oocdm.encoder import Encoder
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.neighbours import Around
 from oocdm.models.oocdm.options import ModelOptions
-from oocdm.models.oocdm.parts.part import Seen
+from oocdm.models.oocdm.parts.part import Reading, Seen
 from oocdm.models.oocdm.predictor import ClassPredictor, paths_of
 from oocdm.models.oocdm.reference import encode_literally, predict_literally
 from oocdm.models.oocdm.single import SingleTarget
@@ -195,14 +195,18 @@ class SinglePredictor(AbstractPredictor):
         self._model, self._composed = model, model._compose(structure)
         masks = Masks(model.layout, structure)
         encoders = {c: model.encoders[c] for c in model.schema.classes}
-        self._encoders = encoders
+        self._encoders = {
+            (c, f): encoder.of_field(f, model.featuriser)
+            for c, encoder in encoders.items()
+            for f in encoder.fields
+        }
+        reading = Reading(encoders, self._encoders, lambda now: model.see(model.inputs(now)))
         self._targets: dict[tuple[str, str], TabledTarget] = {}
         for c in model.predictors:
             predictor, head = model.predictors[c], model.heads[c]
             layer = predictor.first_layer(masks)
             for v in head.targets:
-                reading = (model.featuriser, encoders, model.inputs)
-                target = SingleTarget(predictor, v, masks, layer, head, *reading)
+                target = SingleTarget(predictor, v, masks, layer, head, reading)
                 self._targets[c, v] = TabledTarget(target)
 
     @torch.no_grad()
@@ -233,7 +237,7 @@ class SinglePredictor(AbstractPredictor):
 
     def _view(self, before: Snapshot) -> View:
         self._model.check_schema(before.schema)
-        return View(self._model.featuriser, self._encoders, before)
+        return View(self._encoders, self._model.dtype, before)
 
 
 @final

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from oocdm.models.affine import affine
 from oocdm.models.initial import xavier
 from oocdm.models.oocdm.encoder import LEAK
 from oocdm.models.oocdm.masks import Masks
@@ -54,7 +57,7 @@ class Network(nn.Module):
         layers = [hidden, self.bias2.unsqueeze(1), self.weight2, self.weight3]
         if index is not None:
             layers = [layer.index_select(0, index) for layer in layers]
-        out = self._last(*layers)
+        out = torch.bmm(self._hidden(*layers[:3]), layers[3])
         if index is not None:
             out = out.new_zeros(num_targets, *out.shape[1:]).index_copy(0, index, out)
         out = out.unflatten(1, leading).permute(1, 2, 0, 3)
@@ -62,16 +65,15 @@ class Network(nn.Module):
             out = out * masks.spread(masks.path(c, NAME), leading[0])[:, None, :, None]
         return out + self.bias3
 
-    def finish_one(self, i: int, hidden: Tensor) -> Tensor:
+    def of_target(self, i: int) -> Callable[[Tensor], Tensor]:
         """From the first layer of target i, (row, hidden), to (row, output)."""
-        one = slice(i, i + 1)
-        bias2, weight2 = self.bias2[one].unsqueeze(1), self.weight2[one]
-        out = self._last(hidden.unsqueeze(0), bias2, weight2, self.weight3[one])
-        return out.squeeze(0).add_(self.bias3[i])
+        bias2, weight2, weight3, bias3 = (
+            layer[i] for layer in (self.bias2, self.weight2, self.weight3, self.bias3)
+        )
+        return lambda hidden: torch.addmm(bias3, self._hidden(hidden, bias2, weight2), weight3)
 
     @staticmethod
-    def _last(hidden: Tensor, bias2: Tensor, weight2: Tensor, weight3: Tensor) -> Tensor:
+    def _hidden(first: Tensor, bias2: Tensor, weight2: Tensor) -> Tensor:
         in_place = not torch.is_grad_enabled()
-        hidden = functional.leaky_relu(hidden, LEAK, in_place)
-        hidden = torch.baddbmm(bias2, hidden, weight2)
-        return torch.bmm(functional.leaky_relu(hidden, LEAK, in_place), weight3)
+        hidden = affine(bias2, functional.leaky_relu(first, LEAK, in_place), weight2)
+        return functional.leaky_relu_(hidden, LEAK)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from oocdm.models.features import Featuriser
 from oocdm.models.oocdm.encoder import Encoder
-from oocdm.models.oocdm.view import MOST_CODES, View, all_values, combine, num_all_codes
+from oocdm.models.oocdm.view import (
+    MOST_CODES,
+    FieldEncoders,
+    View,
+    all_values,
+    combine,
+    num_all_codes,
+)
 
 
 class Projection:
@@ -22,17 +27,16 @@ class Projection:
 
     def __init__(
         self,
-        featuriser: Featuriser,
-        encoders: Mapping[str, Encoder],
-        c: str,
+        encoder: Encoder,
+        encoders: FieldEncoders,
         fields: tuple[str, ...],
         weight: Tensor,
         bias: Tensor,
     ) -> None:
         """`weight` has a row for each channel of all encodings of the class."""
-        self.c, self.bias = c, bias
-        self._featuriser, self._encoder = featuriser, encoders[c]
-        self._fields = featuriser.schema.fields(c)
+        self.c, self.bias = encoder.c, bias
+        self._encoder, self._encoders = encoder, encoders
+        self._fields = encoder.schema.fields(self.c)
         self._num_codes = {f: num_all_codes(self._fields[f]) or 1 for f in fields}
         self.tables: list[tuple[tuple[str, ...], Tensor]] = []
         self.encoded: list[tuple[str, Tensor]] = []
@@ -72,15 +76,14 @@ class Projection:
         start, width = i * encoder.channels, encoder.channels - encoder.raw_width
         if encoder.raw_width:
             # What says that a value is unknown is no channel here.
-            width += min(encoder.raw_width, encoder.widths[i] - self._featuriser.flag_unknown)
+            width += min(encoder.raw_width, encoder.widths[i] - encoder.flags_unknown)
         return slice(start, start + width)
 
     def _add_table(self, fields: list[str], weight: Tensor) -> None:
         tables = []
         for f in fields:
             values = all_values(self._fields[f]).unsqueeze(1).to(weight.device)
-            x = self._featuriser.encode(self.c, f, values, weight.dtype).flatten(0, 1)
-            tables.append(self._encoder.one(f, x) @ weight[self._channels(f)])
+            tables.append(self._encoders[self.c, f](values) @ weight[self._channels(f)])
         table = tables[0]
         for other in tables[1:]:
             table = (table.unsqueeze(1) + other).flatten(0, 1)

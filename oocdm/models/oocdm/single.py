@@ -8,21 +8,17 @@ that are simulated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from oocdm.data.snapshot import Snapshot
-from oocdm.models.features import Featuriser, Inputs
 from oocdm.models.head import Head
-from oocdm.models.oocdm.encoder import Encoder
 from oocdm.models.oocdm.first_layer import FirstLayer
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.network import NAME
-from oocdm.models.oocdm.parts.part import Target
+from oocdm.models.oocdm.parts.part import Reading, Target
 from oocdm.models.oocdm.predictor import ClassPredictor
-from oocdm.models.oocdm.projection import Projection
 from oocdm.models.oocdm.view import View
 
 # Mean and sigma (batch * object, component), or logits (batch * object, all values) and nothing.
@@ -39,9 +35,7 @@ class SingleTarget:
         masks: Masks,
         layer: FirstLayer,
         head: Head,
-        featuriser: Featuriser,
-        encoders: Mapping[str, Encoder],
-        read: Callable[[Snapshot], Inputs],
+        reading: Reading,
     ) -> None:
         """`layer` is that of all targets of the class."""
         self.predictor, self.c, self.v = predictor, predictor.c, v
@@ -54,11 +48,11 @@ class SingleTarget:
             if (fields := _chosen(self.schema.fields(k), masks.others(k, self.c)[0, :, i]))
         }
         self.has_network = bool(masks.has_path(self.c, NAME)[0, i])
-        own_layer = layer.of_target(i)
+        own_layer = layer.of_target(i).without_outputs(head.num_linear(v))
         if not self.has_network:
             own_layer = FirstLayer(own_layer.blocks[1:], own_layer.biases[1:])
         self.widths = own_layer.widths
-        target = Target(self.c, i, self.own, self.others, masks, featuriser, encoders, read)
+        target = Target(self.c, i, self.own, self.others, masks, reading)
         self.parts = []
         weights, biases_of_own = [], []
         for part, start in predictor.features():
@@ -70,9 +64,11 @@ class SingleTarget:
                     biases_of_own.append(alone.own_bias)
         self.sees_all = any(part.sees_all for part in self.parts)
         self.own_widths = [weight.shape[1] for weight in weights]
-        self.project = Projection(
-            featuriser, encoders, self.c, self.own, torch.cat(weights, 1), torch.cat(biases_of_own)
+        self.project = reading.project(
+            self.c, self.own, torch.cat(weights, 1), torch.cat(biases_of_own)
         )
+        self.network = predictor.network.of_target(i)
+        self.constant = predictor.network.bias3[i]  # all that is left of it if its path is off
         self.head = head.of_target(v, v in self.own)
 
     def __call__(self, view: View) -> Outputs:
@@ -82,9 +78,9 @@ class SingleTarget:
             part.add(first, rows, view)
         pieces = list(first.split_with_sizes(self.widths, 1))
         if self.has_network:
-            out = self.predictor.network.finish_one(self.i, pieces.pop(0))
+            out = self.network(pieces.pop(0))
         else:
-            out = self.predictor.network.bias3[self.i].expand(len(first), -1)
+            out = self.constant.expand(len(first), -1)
         return self.head(out, pieces[0] if pieces else None, view.numbers(self.c, self.v))
 
 

@@ -85,5 +85,5 @@ class TabledTarget:
         present = {c: torch.ones(size, 1, dtype=torch.bool, device=device) for c in values}
         observed = {c: dict.fromkeys(fields, present[c]) for c, fields in values.items()}
         states = Snapshot(schema, values, present, observed)
-        first, second = target(View(view.featuriser, view.encoders, states))
+        first, second = target(View(view.encoders, view.dtype, states))
         return first, None if second is None else second.contiguous()

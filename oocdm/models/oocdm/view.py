@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.models.features import Featuriser, are_equal
-from oocdm.models.oocdm.encoder import Encoder
+from oocdm.models.features import are_equal
 from oocdm.models.scales import as_numbers
 from oocdm.schema import Field
 
 MOST_CODES = 4096  # what has more values than this is encoded when it comes
+
+# From the known values of a field, (batch, object, *shape), to encodings (row, channel).
+FieldEncoders = Mapping[tuple[str, str], Callable[[Tensor], Tensor]]
 
 Made = TypeVar("Made")
 
@@ -24,11 +25,9 @@ Made = TypeVar("Made")
 class View:
     """One snapshot as single targets see it; all its values are known."""
 
-    def __init__(
-        self, featuriser: Featuriser, encoders: Mapping[str, Encoder], now: Snapshot
-    ) -> None:
-        self.featuriser, self.encoders, self.now = featuriser, encoders, now
-        self.schema = featuriser.schema
+    def __init__(self, encoders: FieldEncoders, dtype: torch.dtype, now: Snapshot) -> None:
+        """Encoders are of single fields; `dtype` is that of the weights."""
+        self.encoders, self.dtype, self.now, self.schema = encoders, dtype, now, now.schema
         self._made: dict[tuple[object, ...], object] = {}
 
     def once(self, key: tuple[object, ...], make: Callable[[], Made]) -> Made:
@@ -37,11 +36,6 @@ class View:
             self._made[key] = make()
         return self._made[key]  # type: ignore[return-value]
 
-    @cached_property
-    def dtype(self) -> torch.dtype:
-        """The floating-point type of the weights."""
-        return next(iter(self.encoders.values())).weight.dtype
-
     def code(self, c: str, f: str) -> Tensor:
         """A number for each value of a field that has few: (batch * object,)."""
         field, values = self.schema.field(c, f), self.now.values[c][f]
@@ -49,12 +43,7 @@ class View:
 
     def encoded(self, c: str, f: str) -> Tensor:
         """Encodings of a field: (batch * object, channel)."""
-
-        def encode() -> Tensor:
-            x = self.featuriser.encode(c, f, self.now.values[c][f], self.dtype)
-            return self.encoders[c].one(f, x.flatten(0, 1))
-
-        return self.once(("encoded", c, f), encode)
+        return self.once(("encoded", c, f), lambda: self.encoders[c, f](self.now.values[c][f]))
 
     def numbers(self, c: str, f: str) -> Tensor:
         """The values of a field: (batch * object, component)."""

@@ -103,30 +103,11 @@ class Extremes(AbstractLinear):
                 own = as_numbers(field, before.values[self.c][f], dtype)
                 own = own.masked_fill(~is_known(before, self.c, f).unsqueeze(-1), torch.nan)
             ends = largest_and_smallest(theirs, k == self.c)
-            parts.append(self.of_field(k, f, ends, own, present.shape[1], in_units))
-        return torch.cat(parts, dim=-1).nan_to_num_(nan=0.0)
-
-    def of_field(
-        self,
-        k: str,
-        f: str,
-        ends: tuple[Tensor, Tensor],
-        own: Tensor | None,
-        objects: int,
-        in_units: bool = True,
-    ) -> Tensor:
-        """The columns of one field of the others, (batch, object, column); NaN if unknown.
-
-        `ends` are the largest and smallest of them, `own` the field of the same name if there is
-        one.
-        """
-        high, low = ends
-        parts = [high, low] if own is None else [high, low, high - own, low - own]
-        columns = torch.cat([part.expand(-1, objects, -1) for part in parts], dim=-1)
-        if not in_units:
-            return columns
-        mean, sd = self.scale[:, self.at(k, f)]
-        return columns.sub_(mean).div_(sd)
+            parts.append(_columns(ends, own, present.shape[1]))
+        columns = torch.cat(parts, dim=-1)
+        if in_units:
+            columns.sub_(self.scale[0]).div_(self.scale[1])
+        return columns.nan_to_num_(nan=0.0)
 
     # ---------------------------------------------------------------- forms
 
@@ -157,19 +138,20 @@ class Extremes(AbstractLinear):
         if not used:
             return None
         weight = torch.cat([weight[self.at(k, f)] for k, f in used])
+        units = {each: self.scale[:, self.at(*each)] for each in used}
 
         def add(first: Tensor, own: Tensor, view: View) -> None:
-            columns = [self._of_view(k, f, view) for k, f in used]
+            columns = [self._of_view(k, f, view, units[k, f]) for k, f in used]
             first.addmm_(torch.cat(columns, dim=-1).flatten(0, 1), weight)
 
         nothing = weight.new_zeros(self.place.widths[self.c], 0)
         return Alone(nothing, nothing[0], add)
 
-    def _of_view(self, k: str, f: str, view: View) -> Tensor:
+    def _of_view(self, k: str, f: str, view: View, units: Tensor) -> Tensor:
         """The columns of one field of the others, made once: (batch, object, column)."""
-        return view.once((self.name, self.c, k, f), lambda: self._make(k, f, view))
+        return view.once((self.name, self.c, k, f), lambda: self._make(k, f, view, units))
 
-    def _make(self, k: str, f: str, view: View) -> Tensor:
+    def _make(self, k: str, f: str, view: View, units: Tensor) -> Tensor:
         present = view.now.present
         all_known = view.absent(k) is None and view.absent(self.c) is None
         theirs = view.numbers(k, f).unflatten(0, present[k].shape)
@@ -186,7 +168,8 @@ class Extremes(AbstractLinear):
             ("ends", k, f, of_others),
             lambda: largest_and_smallest(theirs, of_others, all_known),
         )
-        columns = self.of_field(k, f, ends, own, present[self.c].shape[1])
+        columns = _columns(ends, own, present[self.c].shape[1])
+        columns.sub_(units[0]).div_(units[1])
         return (
             columns if all_known and theirs.shape[1] > of_others else columns.nan_to_num_(nan=0.0)
         )
@@ -216,6 +199,13 @@ class Extremes(AbstractLinear):
         return sources, owns
 
 
+def _columns(ends: tuple[Tensor, Tensor], own: Tensor | None, objects: int) -> Tensor:
+    """Largest and smallest, then less one's own if there is such: (batch, object, column)."""
+    high, low = ends
+    parts = [high, low] if own is None else [high, low, high - own, low - own]
+    return torch.cat([part.expand(-1, objects, -1) for part in parts], dim=-1)
+
+
 def largest_and_smallest(
     numbers: Tensor, of_others: bool, all_known: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -232,6 +222,9 @@ def largest_and_smallest(
     if objects - of_others <= 0:
         none = numbers.new_full((batch, objects if of_others else 1, size), torch.nan)
         return none, none
+    if all_known and not of_others:
+        low, high = numbers.aminmax(dim=1, keepdim=True)
+        return high, low
     return _top(numbers, of_others, all_known), -_top(-numbers, of_others, all_known)
 
 

@@ -24,7 +24,7 @@ from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.projection import Projection
 from oocdm.models.oocdm.turns import Turns
-from oocdm.models.oocdm.view import View
+from oocdm.models.oocdm.view import FieldEncoders, View
 from oocdm.schema import Schema
 
 
@@ -75,6 +75,19 @@ class SeenByTarget:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How single targets read states: encoders of classes and of fields, and of all at once."""
+
+    encoders: Mapping[str, Encoder]
+    of_fields: FieldEncoders
+    see: Callable[[Snapshot], Seen]
+
+    def project(self, k: str, fields: tuple[str, ...], weight: Tensor, bias: Tensor) -> Projection:
+        """A linear map of some fields of a class."""
+        return Projection(self.encoders[k], self.of_fields, fields, weight, bias)
+
+
+@dataclass(frozen=True)
 class Target:
     """A single target under one structure: the parents that it has, and how states are read."""
 
@@ -83,22 +96,15 @@ class Target:
     own: tuple[str, ...]
     others: Mapping[str, tuple[str, ...]]
     masks: Masks
-    featuriser: Featuriser
-    encoders: Mapping[str, Encoder]
-    read: Callable[[Snapshot], Inputs]
+    reading: Reading
 
     def project(self, k: str, weight: Tensor, bias: Tensor) -> Projection:
         """A linear map of the fields of other objects that it may see."""
-        return Projection(self.featuriser, self.encoders, k, self.others[k], weight, bias)
+        return self.reading.project(k, self.others[k], weight, bias)
 
     def see(self, view: View) -> Seen:
         """All of a state, for parts that have no form of their own for single targets."""
-
-        def encode() -> Seen:
-            inputs = self.read(view.now)
-            return Seen(inputs, {k: e(inputs.features[k]) for k, e in self.encoders.items()})
-
-        return view.once(("seen",), encode)
+        return view.once(("seen",), lambda: self.reading.see(view.now))
 
 
 @dataclass(frozen=True)
