@@ -20,11 +20,6 @@ class FirstLayer:
     biases: tuple[Tensor, ...]
 
     @property
-    def num(self) -> int:
-        """How many structures it is for; 1 if it is the same for all."""
-        return max(block.shape[1] for block in (*self.blocks, *self.biases))
-
-    @property
     def widths(self) -> list[int]:
         """Outputs of each block."""
         return [block.shape[3] for block in self.blocks]
