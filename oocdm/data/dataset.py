@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -54,6 +54,18 @@ class Dataset(Log):
             object.__setattr__(self, "object_ids", self._slots_as_ids())
         check_log(self)
         self._fill_static()
+        self._freeze()
+
+    @staticmethod
+    def _of_checked(schema: Schema, **columns: Any) -> Dataset:
+        """Rows of a dataset as one of their own: they were checked when it was made."""
+        made = object.__new__(Dataset)
+        for name, column in {"schema": schema, **columns}.items():
+            object.__setattr__(made, name, column)
+        made._freeze()
+        return made
+
+    def _freeze(self) -> None:
         for name in ("episode", "step", "reward", "terminated", "truncated"):
             object.__setattr__(self, name, _frozen(getattr(self, name)))
         for name in ("present", "episodes", "object_ids"):
@@ -219,8 +231,8 @@ class Dataset(Log):
             c: int(np.flatnonzero(present.any(0)).max(initial=-1)) + 1
             for c, present in self.present.items()
         }
-        return replace(
-            self,
+        columns = {column.name: getattr(self, column.name) for column in fields(Log)}
+        less = dict(
             values={c: {f: v[:, : used[c]] for f, v in x.items()} for c, x in self.values.items()},
             present={c: present[:, : used[c]] for c, present in self.present.items()},
             observed={
@@ -228,6 +240,7 @@ class Dataset(Log):
             },
             object_ids={c: ids[:, : used[c]] for c, ids in self.object_ids.items()},
         )
+        return Dataset._of_checked(**{**columns, **less})
 
     def head(self, n: int) -> Dataset:
         """The first `n` transitions, or all if there are fewer; a cut episode is truncated."""
@@ -249,18 +262,18 @@ class Dataset(Log):
         truncated = self.truncated[rows] & ~cut
         ends = np.flatnonzero(cut) - 1
         truncated[ends] = ~terminated[ends]
-        return Dataset(
+        return Dataset._of_checked(
             self.schema,
-            values,
-            {c: v.take(rows, axis=0) for c, v in self.present.items()},
-            observed,
-            self.episode[rows],
-            self.step[rows],
-            np.where(cut, 0, self.reward[rows]).astype(np.float32),
-            terminated,
-            truncated,
-            {name: column[is_kept] for name, column in self.episodes.items()},
-            {name: ids[is_kept] for name, ids in self.object_ids.items()},
+            values=values,
+            present={c: v.take(rows, axis=0) for c, v in self.present.items()},
+            observed=observed,
+            episode=self.episode[rows],
+            step=self.step[rows],
+            reward=np.where(cut, 0, self.reward[rows]).astype(np.float32),
+            terminated=terminated,
+            truncated=truncated,
+            episodes={name: column[is_kept] for name, column in self.episodes.items()},
+            object_ids={name: ids[is_kept] for name, ids in self.object_ids.items()},
         )
 
     def check_schema(self, schema: Schema, what: str) -> None:
