@@ -27,7 +27,7 @@ test: $(VENV)/.installed-dev ## Install into .venv with the development tools, t
 
 clean: ## Remove .venv, caches and build output
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
-	find oocdm tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find oocdm tests docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Waiting for pip rather than python: a failed `python -m venv` leaves a python without pip.
 $(BIN)/pip:

@@ -1,4 +1,4 @@
-"""Learn a causal graph from your own logs: pandas frames, one a class."""
+"""Learn a causal graph from your own logs: pandas frames, one per class."""
 
 import numpy as np
 import pandas as pd

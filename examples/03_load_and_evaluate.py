@@ -1,7 +1,6 @@
 """Train with a known graph, keep the run, load it, and evaluate it on new episodes."""
 
 import oocdm
-from oocdm.report.adjacency import save_adjacency
 
 env = oocdm.make("block", num_blocks=2)
 data = oocdm.collect(env, steps=2_000, seed=0)
@@ -9,7 +8,7 @@ quick = oocdm.Schedule(iterations=3, steps_per_iteration=60, polish_steps=0)
 oocdm.fit(data, seed=0, graph=env.true_graph, schedule=quick).save("runs/block2")
 
 result = oocdm.load("runs/block2")
-save_adjacency("runs/block2/graph.png", result.graph)
+oocdm.save_adjacency("runs/block2/graph.png", result.graph)
 print("The graph that was given, also in runs/block2/graph.png:")
 print(result.graph)
 

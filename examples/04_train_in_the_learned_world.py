@@ -11,8 +11,6 @@ from typing import Any
 from stable_baselines3 import PPO
 
 import oocdm
-from oocdm.learned import FlatEnv
-from oocdm.learned.stable_baselines import StableBaselinesEnv
 
 is_long = "--long" in sys.argv
 logged = oocdm.make(
@@ -30,10 +28,12 @@ print(f"Learned a world from {data}")
 counts = {"Mouse": 1, "Food": 1, "Monster": 1, "Trap": 1}
 worlds = oocdm.LearnedVectorEnv(result, logged.task, counts, num_envs=256, start=data, seed=0)
 options = {"n_steps": 16, "batch_size": 512, "learning_rate": 1e-3, "gamma": 0.95, "ent_coef": 0.01}
-policy = PPO("MlpPolicy", StableBaselinesEnv(worlds), seed=0, **options)
+policy = PPO("MlpPolicy", oocdm.StableBaselinesEnv(worlds), seed=0, **options)
 policy.learn(150_000 if is_long else 4_000)
 
-true = FlatEnv(oocdm.make("mouse", variant="released", num_food=1, num_monsters=1, num_traps=1))
+true = oocdm.FlatEnv(
+    oocdm.make("mouse", variant="released", num_food=1, num_monsters=1, num_traps=1)
+)
 
 
 def mean_return(choose: Callable[[Any], Any], episodes: int) -> float:

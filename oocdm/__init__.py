@@ -1,14 +1,34 @@
-"""Causal world models of environments made of objects."""
+"""Causal world models of environments made of objects.
+
+Everything a script needs is here, as `oocdm.X`. Two names load only when they are first used,
+because of the libraries behind them: `save_adjacency` (matplotlib) and `StableBaselinesEnv`
+(Stable-Baselines3, which comes with the extra `rl`).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from oocdm.data import Dataset, Snapshot, Transitions, load_dataset
-from oocdm.envs import list_envs, make
+from oocdm.discovery import Discovery, discover_by_tests
+from oocdm.envs import EnvInfo, list_envs, make
 from oocdm.errors import DataError, GraphError, ModelError, OocdmError, PlanError, SchemaError
-from oocdm.graph import ClassGraph, Edge, Evidence, Priors, VariableGraph
+from oocdm.graph import (
+    ClassGraph,
+    Edge,
+    EdgeEvidence,
+    Evidence,
+    GraphComparison,
+    Layout,
+    Priors,
+    Structure,
+    VariableGraph,
+)
 from oocdm.inference import (
     Counterfactual,
     Dynamics,
     Evaluation,
     Explanation,
+    FieldReport,
     Finding,
     Rollout,
     check_assumptions,
@@ -16,15 +36,35 @@ from oocdm.inference import (
     evaluate,
     explain,
     rollout,
+    with_actions,
 )
-from oocdm.learned import LearnedEnv, LearnedVectorEnv
-from oocdm.methods import Oocdm, Oofull, Schedule
+from oocdm.learned import FlatEnv, LearnedEnv, LearnedVectorEnv
+from oocdm.methods import AbstractMethod, AbstractVariableMethod, Oocdm, Oofull, Schedule
 from oocdm.models.oocdm.options import ModelOptions
-from oocdm.planning import CEM, ICEM, MPC, MPPI, run_episodes
+from oocdm.planning import (
+    CEM,
+    ICEM,
+    MPC,
+    MPPI,
+    Agent,
+    EpisodeResults,
+    EpisodesProgress,
+    LearnedSimulator,
+    Moment,
+    Planner,
+    RandomAgent,
+    Simulator,
+    TrueSimulator,
+    run_episodes,
+)
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
 from oocdm.training import FitResult, Progress, discover, discover_variables, fit, load, resume
-from oocdm.worlds import AbstractWorld, check_world, collect
+from oocdm.worlds import AbstractWorld, WorldState, check_world, collect
+
+if TYPE_CHECKING:
+    from oocdm.learned.stable_baselines import StableBaselinesEnv
+    from oocdm.report.adjacency import save_adjacency
 
 __version__ = "0.1.0"
 
@@ -33,47 +73,69 @@ __all__ = [
     "ICEM",
     "MPC",
     "MPPI",
+    "AbstractMethod",
+    "AbstractVariableMethod",
     "AbstractWorld",
+    "Agent",
     "Boolean",
     "Categorical",
     "ClassGraph",
     "Counterfactual",
     "DataError",
     "Dataset",
+    "Discovery",
     "Dynamics",
     "Edge",
+    "EdgeEvidence",
+    "EnvInfo",
+    "EpisodeResults",
+    "EpisodesProgress",
     "Evaluation",
     "Evidence",
     "Explanation",
+    "FieldReport",
     "Finding",
     "FitResult",
+    "FlatEnv",
+    "GraphComparison",
     "GraphError",
     "Integer",
+    "Layout",
     "LearnedEnv",
+    "LearnedSimulator",
     "LearnedVectorEnv",
     "ModelError",
     "ModelOptions",
+    "Moment",
     "ObjectClass",
     "Oocdm",
     "OocdmError",
     "Oofull",
     "PlanError",
+    "Planner",
     "Priors",
     "Progress",
+    "RandomAgent",
     "Real",
     "Rollout",
     "Schedule",
     "Schema",
     "SchemaError",
+    "Simulator",
     "Snapshot",
+    "StableBaselinesEnv",
+    "Structure",
     "Task",
     "Transitions",
+    "TrueSimulator",
     "VariableGraph",
+    "WorldState",
     "check_assumptions",
     "check_world",
     "collect",
     "counterfactual",
     "discover",
+    "discover_by_tests",
     "discover_variables",
     "evaluate",
     "explain",
@@ -85,4 +147,17 @@ __all__ = [
     "resume",
     "rollout",
     "run_episodes",
+    "save_adjacency",
+    "with_actions",
 ]
+
+_LOADED_LATER = {
+    "StableBaselinesEnv": "oocdm.learned.stable_baselines",
+    "save_adjacency": "oocdm.report.adjacency",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LOADED_LATER:
+        raise AttributeError(f"module `oocdm` has no attribute `{name}`")
+    return getattr(import_module(_LOADED_LATER[name]), name)

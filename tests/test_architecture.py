@@ -2,84 +2,56 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import json
+import subprocess
+import sys
+from collections.abc import Callable
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-PACKAGE = Path(__file__).parents[1] / "oocdm"
+from docs.draw_rooms import PICTURE, PLACES, arrows, content
+from docs.rooms import PACKAGE, ROOMS, imports, imports_between_rooms, modules, room
 
-# A room imports only rooms before it. `__init__` is the public surface, `import oocdm`.
-ROOMS = (
-    *("errors", "files", "schema", "graph", "task", "data", "worlds", "envs"),
-    *("models", "inference", "discovery", "planning", "learned", "methods", "training", "report"),
-    *("__init__", "bench", "cli", "__main__"),
-)
 STRANGERS = {"discovery", "planning"}
 MAY_IMPORT_ENVS = {"envs", "__init__", "bench", "cli"}
 VAGUE_NAMES = {"utils", "util", "common", "core", "base", "helpers", "helper", "misc"}
 
-
-@dataclass(frozen=True)
-class Import:
-    """One import statement's target, wherever in the file it stands."""
-
-    source: str
-    line: int
-    target: str
-    is_star: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.source}:{self.line} imports {self.target}"
-
-
-def modules(package: Path) -> dict[str, Path]:
-    """Dotted names of all modules; a folder's `__init__` has the folder's name."""
-    found = {}
-    for path in sorted(package.rglob("*.py")):
-        parts = path.relative_to(package.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-def imports(package: Path) -> Iterator[Import]:
-    """Every import in the package, those in functions and under TYPE_CHECKING included."""
-    known = modules(package)
-    for source, path in known.items():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    yield Import(source, node.lineno, alias.name)
-            elif isinstance(node, ast.ImportFrom):
-                origin = absolute(node, source, is_folder=path.name == "__init__.py")
-                for alias in node.names:
-                    submodule = f"{origin}.{alias.name}"
-                    target = submodule if submodule in known else origin
-                    yield Import(source, node.lineno, target, is_star=alias.name == "*")
-
-
-def absolute(node: ast.ImportFrom, source: str, is_folder: bool) -> str:
-    """The module that a `from` statement names, relative ones resolved."""
-    if node.level == 0:
-        return node.module or ""
-    parts = source.split(".")
-    parent = parts[: len(parts) - node.level + is_folder]
-    return ".".join([*parent, *([node.module] if node.module else [])])
-
-
-def room(module: str) -> str:
-    return module.split(".")[1] if "." in module else "__init__"
-
-
-def imports_between_rooms(package: Path) -> Iterator[tuple[Import, str, str]]:
-    for found in imports(package):
-        here, there = room(found.source), room(found.target)
-        if found.target.split(".")[0] == package.name and here != there:
-            yield found, here, there
-
+# Modules without a test file of their own. A stopgap: it is to become short, with a reason each.
+MISSING = {
+    *("bench/cells", "bench/figures", "bench/literal", "bench/mouse", "bench/speed"),
+    *("cli/data", "cli/demo", "cli/env_options", "cli/output", "cli/planner_options", "cli/runs"),
+    *("cli/shared_options", "cli/training"),
+    *("data/array_checks", "data/column", "data/log", "data/static", "data/table"),
+    *("discovery/independence/merged_samples", "discovery/independence/tests"),
+    "discovery/independence/variable_tests",
+    "discovery/same_objects",
+    *("envs/canvas", "envs/design", "envs/mechanisms", "envs/mouse_tasks", "envs/option_checks"),
+    "envs/padding",
+    "files",
+    *("graph/edge_evidence", "graph/variable"),
+    *("inference/fitted", "inference/names"),
+    *("learned/attributes", "learned/holds", "learned/worlds"),
+    *("methods/cdl", "methods/cdl_a", "methods/class_method", "methods/dense", "methods/gnn"),
+    *("methods/grader", "methods/method", "methods/mlp", "methods/oocdm", "methods/oofull"),
+    *("methods/option_types", "methods/registry", "methods/ticsa", "methods/variable_method"),
+    *("models/allocator", "models/head", "models/initial", "models/named"),
+    *("models/oocdm/batched", "models/oocdm/encoder", "models/oocdm/first_layer"),
+    *("models/oocdm/linear_map", "models/oocdm/masks", "models/oocdm/model"),
+    *("models/oocdm/neighbours", "models/oocdm/network"),
+    *("models/oocdm/parts/attend", "models/oocdm/parts/attention", "models/oocdm/parts/extremes"),
+    *("models/oocdm/parts/local", "models/oocdm/parts/messages", "models/oocdm/parts/part"),
+    *("models/oocdm/predictor", "models/oocdm/projection", "models/oocdm/reference"),
+    *("models/oocdm/single", "models/oocdm/tables", "models/oocdm/turns", "models/oocdm/view"),
+    *("models/prepared", "models/variable_model", "models/world_model"),
+    *("planning/learned_simulator", "planning/outcomes", "planning/simulator"),
+    *("report/calibration_picture", "report/discovery_growth", "report/return_table"),
+    *("report/samples_picture", "report/variable_adjacency"),
+    *("training/clock", "training/given", "training/precision", "training/trainer"),
+    *("worlds/contradictions", "worlds/world", "worlds/world_checks"),
+}
 
 # Each rule lists what breaks it.
 
@@ -141,6 +113,21 @@ def cycles(package: Path) -> list[str]:
     return []
 
 
+def modules_without_tests(package: Path) -> list[str]:
+    """Modules whose place in tests/ is empty, such as tests/data/test_log.py of data/log."""
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        place = path.relative_to(package).with_suffix("")
+        test = package.parent / "tests" / place.with_name(f"test_{place.name}.py")
+        if not place.name.startswith("__") and not test.is_file():
+            found.append(place.as_posix())
+    return found
+
+
+def untested_modules(package: Path) -> list[str]:
+    return [name for name in modules_without_tests(package) if name not in MISSING]
+
+
 Rule = Callable[[Path], list[str]]
 RULES: tuple[Rule, ...] = (
     unknown_rooms,
@@ -151,6 +138,7 @@ RULES: tuple[Rule, ...] = (
     torch_in_schema,
     vague_names,
     cycles,
+    untested_modules,
 )
 
 
@@ -205,6 +193,14 @@ BROKEN: list[tuple[Rule, dict[str, str], list[str]]] = [
         {"data/__init__.py": "from .a import x", "data/a.py": "from oocdm.data import y"},
         ["oocdm.data <- oocdm.data.a <- oocdm.data"],
     ),
+    (
+        untested_modules,
+        {
+            **{"data/__init__.py": "", "data/attic.py": "", "data/cellar.py": ""},
+            **{"__main__.py": "", "../tests/data/test_cellar.py": ""},
+        },
+        ["data/attic"],
+    ),
 ]
 
 
@@ -217,3 +213,38 @@ def test_rule_finds_what_breaks_it(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert rule(tmp_path / "oocdm") == expected
+
+
+def test_no_exception_is_needless() -> None:
+    assert MISSING - set(modules_without_tests(PACKAGE)) == set()
+
+
+# ---------------------------------------------------------------- the picture
+
+
+def test_picture_shows_the_rooms_and_imports_of_the_code() -> None:
+    with Image.open(PICTURE) as picture:
+        shown = json.loads(picture.info["Description"])
+    assert shown == content(PACKAGE), "Draw it again: python -m docs.draw_rooms"
+    assert set(PLACES) == set(ROOMS)
+    assert all(PLACES[here][1] > PLACES[there][1] for here, there in arrows(PACKAGE))
+
+
+def test_picture_can_be_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "rooms.png"
+    command = [sys.executable, "-m", "docs.draw_rooms", str(path)]
+    subprocess.run(command, cwd=PACKAGE.parent, check=True)
+    with Image.open(path) as picture:
+        assert json.loads(picture.info["Description"]) == content(PACKAGE)
+
+
+def test_arrows_leave_out_what_follows_from_others(tmp_path: Path) -> None:
+    for name, text in {
+        "errors.py": "",
+        "schema.py": "import oocdm.errors",
+        "graph.py": "import oocdm.errors, oocdm.schema",
+    }.items():
+        path = tmp_path / "oocdm" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert arrows(tmp_path / "oocdm") == [("schema", "errors"), ("graph", "schema")]

@@ -24,6 +24,7 @@ from oocdm.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NOTES = [ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
 
 SHOWN_ONLY = {"text", "json", "toml", "mermaid"}
@@ -34,6 +35,8 @@ SECONDS = 300
 FENCE = re.compile(
     r"^(?P<indent>[ ]*)```(?P<tag>\w*)[^\n]*\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.M | re.S
 )
+LINK = re.compile(r"(?:\]\(|src=\")(?!https?:)([^)\"\s]+)")
+FILE = re.compile(r"`([\w/]+\.py)`")  # named on a page: from the top folder or from the package
 NOT_RUN = re.compile(r"<!-- not run: \S[^\n]*-->\s*$")
 
 
@@ -123,6 +126,31 @@ def check_page(page: Path) -> int:
 def test_page_shows_what_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     check_page(page)
+
+
+@pytest.mark.parametrize("page", PAGES + NOTES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_names_files_that_exist(page: Path) -> None:
+    named = FILE.findall(page.read_text())
+    assert [
+        n for n in named if not any((top / n).is_file() for top in (ROOT, ROOT / "oocdm"))
+    ] == []
+
+
+@pytest.mark.parametrize("page", PAGES + NOTES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_links_to_what_exists(page: Path) -> None:
+    assert [
+        link for link in LINK.findall(page.read_text()) if not leads_somewhere(page, link)
+    ] == []
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    """Whether a link within the repository leads to a file, and to a heading if it names one."""
+    path, _, heading = link.partition("#")
+    target = page.parent / path if path else page
+    if not heading or not target.is_file():
+        return target.exists()
+    headings = re.findall(r"^#+ (.*)$", target.read_text(), re.M)
+    return heading in {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
-from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, Stack
+from oocdm.methods import AbstractDenseMethod, AbstractDenseModel
+from oocdm.models import AbstractVariableModel, Encoded, Setting, Stack
 
 
 class LinearModel(AbstractDenseModel):

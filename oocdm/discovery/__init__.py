@@ -7,6 +7,7 @@ from oocdm.discovery.gains import (
     Tally,
     part_gains,
 )
+from oocdm.discovery.independence.class_tests import discover_by_tests
 from oocdm.discovery.rule import Rule
 from oocdm.discovery.search import Discovery, Search, discover_around, discover_leave_one_out
 from oocdm.discovery.single_variables import discover_variables
@@ -20,6 +21,7 @@ __all__ = [
     "Stopping",
     "Tally",
     "discover_around",
+    "discover_by_tests",
     "discover_leave_one_out",
     "discover_variables",
     "part_gains",

@@ -1,5 +1,6 @@
 """Methods: what is trained, on what objective, and how the graph is found."""
 
+from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
 from oocdm.methods.method import AbstractMethod, DataInquiry, Inquiry, LearningState, Schedule, Term
 from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
@@ -14,6 +15,8 @@ from oocdm.methods.variable_method import AbstractVariableMethod
 
 __all__ = [
     "METHODS",
+    "AbstractDenseMethod",
+    "AbstractDenseModel",
     "AbstractMethod",
     "AbstractVariableMethod",
     "DataInquiry",
