@@ -1,6 +1,6 @@
 """One batch of objects at one moment, and one batch of transitions between two moments.
 
-Axes, everywhere in this project: (batch, object, *the field's own shape).
+Axes of all values that users see: (batch, object, *the shape of the field itself).
 """
 
 from __future__ import annotations

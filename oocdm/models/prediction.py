@@ -109,10 +109,12 @@ class CategoricalField:
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw values of the field."""
-        flat = self.log_probabilities.exp().flatten(0, -2)
+        below = self.log_probabilities.exp().cumsum(-1)
         # On the processor, where the generator is: so draws are the same on every device.
-        drawn = torch.multinomial(flat.cpu(), 1, generator=generator).to(flat.device)
-        return self.field.from_codes(drawn.view(self.log_probabilities.shape[:-1]))
+        uniform = torch.rand(below.shape[:-1], generator=generator, dtype=below.dtype)
+        # Rounding may leave the sum of all a little off 1: the last value has what is left.
+        drawn = (below[..., :-1] <= uniform.to(below.device).unsqueeze(-1)).sum(-1)
+        return self.field.from_codes(drawn)
 
     def mode(self) -> Tensor:
         """The most likely value of the field."""

@@ -82,7 +82,7 @@ def world_of(where: str, given: object, error: type[OocdmError], advice: str = "
         world = getattr(getattr(given, "unwrapped", None), "world", None)
     if not isinstance(world, AbstractWorld):
         raise error(
-            f"{where}: expected an environment from oocdm.make or an oocdm.data.AbstractWorld, got "
+            f"{where}: expected an environment from oocdm.make or an oocdm.AbstractWorld, got "
             f"{type(given).__name__}. {advice}".strip()
         )
     return world

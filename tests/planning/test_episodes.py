@@ -188,7 +188,7 @@ def test_an_environment_stands_for_its_world() -> None:
 @pytest.mark.parametrize("world", [None, 3, gymnasium.make("CartPole-v1")])
 def test_what_is_no_world(world: Any) -> None:
     message = (
-        "run_episodes: expected an environment from oocdm.make or an oocdm.data.AbstractWorld, got "
+        "run_episodes: expected an environment from oocdm.make or an oocdm.AbstractWorld, got "
         f"{type(world).__name__}."
     )
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):

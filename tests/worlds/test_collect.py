@@ -109,7 +109,7 @@ def test_environments_and_strangers(make_world):
     env = SimpleNamespace(unwrapped=SimpleNamespace(world=make_world()))
     assert len(collect(env, 10)) == 10
     with fails(
-        "collect: expected an environment from oocdm.make or an oocdm.data.AbstractWorld, got "
+        "collect: expected an environment from oocdm.make or an oocdm.AbstractWorld, got "
         "str. Log other simulators yourself and use Dataset.from_frames."
     ):
         collect("block", 10)
