@@ -217,7 +217,7 @@ class SinglePredictor(AbstractPredictor):
             for v, field in self._model.heads[c].targets.items():
                 first, second = self._targets[c, v](view)
                 if second is None:
-                    logits[v] = first.view(*leading, field.size, -1)
+                    logits[v] = first.view(*leading, field.size, field.num_codes)
                     first = first.new_zeros(len(first), width)
                     second = torch.ones_like(first)
                 first, second = (t.unflatten(0, leading) for t in (first, second))
@@ -249,7 +249,7 @@ class _EachTarget:
         field, first, second = target.field, *target(self._view)
         shape = (*self._view.now.present[c].shape, *field.shape)
         if second is None:
-            return CategoricalField(field, log_floored_softmax(first.view(*shape, -1)))
+            return CategoricalField(field, log_floored_softmax(first.view(*shape, field.num_codes)))
         return NormalField(field, first.view(shape), second.view(shape))
 
 

@@ -89,7 +89,8 @@ class Target:
 
     def project(self, k: str, weight: Tensor, bias: Tensor) -> Projection:
         """A linear map of the fields of other objects that it may see."""
-        return Projection(self.featuriser, self.encoders, k, self.others[k], weight, bias)
+        fields = self.others.get(k, ())
+        return Projection(self.featuriser, self.encoders, k, fields, weight, bias)
 
     def see(self, view: View) -> Seen:
         """All of a state, for parts that have no form of their own for single targets."""
