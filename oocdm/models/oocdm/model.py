@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.errors import ModelError
 from oocdm.graph import ClassEdges, ClassGraph, Graph, Layout, Neighbours, Structure
 from oocdm.models.features import Inputs
 from oocdm.models.hiding import HidingPlan
@@ -152,6 +153,8 @@ class OocdmModel(AbstractWorldModel):
         self, inputs: Inputs, structures: Structures, target: tuple[str, str] | None = None
     ) -> Predictions:
         """Predictions by the literal evaluator, of all targets or of one and its class."""
+        if target is not None and not self.schema.field(*target).is_target:
+            raise ModelError(f"Field `{'.'.join(target)}` is not predicted: no state field.")
         masks = Masks(self.layout, structures)
         encodings = encode_literally({c: self.encoders[c] for c in self.schema.classes}, inputs)
         classes = {}
