@@ -82,6 +82,25 @@ def test_variables_that_are_no_parents_change_no_bit(
                     assert torch.equal(a[:, j], b[:, j]), f"{c}[{j}].{v} <- {k}[{i}].{u}"
 
 
+@settings(max_examples=30)
+@given(case=cases(min_count=1), density=DENSITIES)
+def test_they_change_no_bit_of_compiled_predictions(case: Case, density: float) -> None:
+    model, graph, rng = case.model(), random_graph(case, density), case.rng()
+    predict_now = model.compile_for(graph)
+    k = rng.choice(list(case.schema.classes))
+    u = rng.choice(list(case.schema.fields(k)))
+    i = int(rng.integers(case.before.counts[k]))
+    for state in (case.before, case.known):
+        old, new = predict_now(state), predict_now(with_new_value(state, k, i, u, rng))
+        for (c, v, before), (_, _, after) in zip(
+            parameters_of(old), parameters_of(new), strict=True
+        ):
+            for j in range(case.before.counts[c]):
+                if f"{k}[{i}].{u}" not in graph.parents(f"{c}[{j}].{v}"):
+                    for a, b in zip(before, after, strict=True):
+                        assert torch.equal(a[:, j], b[:, j]), f"{c}[{j}].{v} <- {k}[{i}].{u}"
+
+
 @BOTH
 @settings(max_examples=20)
 @given(case=cases(), seed=st.integers(0, 99))
