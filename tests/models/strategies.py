@@ -87,6 +87,14 @@ class Case:
     options: ModelOptions
     seed: int
 
+    @staticmethod
+    def of(schema: Schema, counts: Mapping[str, int], seed: int, batch_size: int = 6) -> Case:
+        """A case that is not drawn; all objects are present."""
+        rng, shares = np.random.default_rng(seed), dict.fromkeys(schema.classes, 1.0)
+        measured = random_transitions(schema, dict.fromkeys(schema.classes, 3), 20, rng)
+        transitions = random_transitions(schema, counts, batch_size, rng, shares)
+        return Case(transitions, measured, ModelOptions(), seed)
+
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         # What fails is printed without its thousand numbers.
         printer.text(f"{self.schema.to_json()}, {self.before}, {self.options}, seed {self.seed}")
