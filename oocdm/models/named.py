@@ -29,23 +29,6 @@ class ParametersByName(nn.Module):
         return self.get_parameter(f"of_{name}")
 
 
-class BuffersByName(nn.Module):
-    """Buffers by name.
-
-    >>> import torch
-    >>> BuffersByName({"half": torch.ones(2)})["half"].shape
-    torch.Size([2])
-    """
-
-    def __init__(self, buffers: Mapping[str, Tensor]) -> None:
-        super().__init__()
-        for name, buffer in buffers.items():
-            self.register_buffer(f"of_{name}", buffer)
-
-    def __getitem__(self, name: str) -> Tensor:
-        return self.get_buffer(f"of_{name}")
-
-
 M = TypeVar("M", bound=nn.Module)
 
 

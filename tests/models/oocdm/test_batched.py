@@ -99,3 +99,22 @@ def test_an_empty_batch_gives_empty_predictions(case: Case) -> None:
     (found,) = model(inputs, case.structures(model, 1))
     for c, prediction in found.classes.items():
         assert prediction.mean.shape[:2] == (0, case.before.counts[c])
+
+
+@settings(max_examples=40)
+@given(cases(), NUM_STRUCTURES)
+def test_structures_that_are_still_being_learned_agree_too(case: Case, num: int) -> None:
+    """Edges and paths that are there in part."""
+    fast, literal = case.model(), case.model(literal=True)
+    inputs, structures = fast.inputs(case.before), case.structures(fast, num)
+    torch.manual_seed(case.seed)
+    shares = structures * torch.rand_like(structures)
+    found, expected = [], []
+    for model, answers in ((fast, found), (literal, expected)):
+        rows = shares.clone().requires_grad_()
+        (predictions,) = model(inputs, rows)
+        gradients_of(model, predictions, case.seed)
+        answers += [predictions, rows.grad]
+    assert_near(found[0], expected[0])
+    used = shares > 0  # what no structure uses is not computed, so that it has no gradient
+    torch.testing.assert_close(found[1][used], expected[1][used], rtol=1e-7, atol=1e-7)
