@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot, Transitions
-from oocdm.models.oocdm.model import OocdmModel, Structures
+from oocdm.graph import ClassEdges, Structure
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
-from oocdm.models.prediction import NormalField, Predictions
+from oocdm.models.prediction import FieldDistribution, NormalField, Predictions
 from oocdm.models.scales import Scales
+from oocdm.models.world_model import Structures
 from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
 
 # All kinds, bounds, shapes and likelihoods; 0 is not in the domain of all of them.
@@ -43,8 +45,6 @@ SMALL = {"encoding_dim": 3, "local_dim": 4, "message_dim": 3, "decoder_dim": 4}
 MIXED = ModelOptions(aggregators=("attention", "sum"), **SMALL)
 PRESETS = (ModelOptions.preset("default"), ModelOptions.preset("paper"))
 
-Model = TypeVar("Model", bound=OocdmModel)
-
 
 @st.composite
 def schemas(draw: st.DrawFn) -> Schema:
@@ -71,20 +71,33 @@ def options() -> st.SearchStrategy[ModelOptions]:
         )
     }
     aggregators = st.sampled_from([("attention",), ("sum",), ("attention", "sum")])
+    heads = st.sampled_from([1, 2, 4])
     anything = st.builds(
-        lambda **o: ModelOptions(**SMALL, **o), aggregators=aggregators, **switches
+        lambda **o: ModelOptions(**SMALL, **o), aggregators=aggregators, heads=heads, **switches
     )
     return st.one_of(st.sampled_from([*PRESETS, MIXED]), anything)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A world, the scales of another sample of it, and what models of it are made of."""
+    """A world, another sample of it to measure units on, and what models of it are made of."""
 
     transitions: Transitions
-    scales: Scales
+    measured: Transitions
     options: ModelOptions
     seed: int
+
+    @staticmethod
+    def of(schema: Schema, counts: Mapping[str, int], seed: int, batch_size: int = 6) -> Case:
+        """A case that is not drawn; all objects are present."""
+        rng, shares = np.random.default_rng(seed), dict.fromkeys(schema.classes, 1.0)
+        measured = random_transitions(schema, dict.fromkeys(schema.classes, 3), 20, rng)
+        transitions = random_transitions(schema, counts, batch_size, rng, shares)
+        return Case(transitions, measured, ModelOptions(), seed)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # What fails is printed without its thousand numbers.
+        printer.text(f"{self.schema.to_json()}, {self.before}, {self.options}, seed {self.seed}")
 
     @property
     def schema(self) -> Schema:
@@ -94,10 +107,17 @@ class Case:
     def before(self) -> Snapshot:
         return self.transitions.before
 
-    def model(self, kind: type[Model], dtype: torch.dtype = torch.float64) -> Model:
-        """A model whose weights are all random; the same ones for every kind of model."""
+    @property
+    def known(self) -> Snapshot:
+        """The state before with a value for every attribute of every object."""
+        return with_all_known(self.before, self.rng())
+
+    def model(self, literal: bool = False, dtype: torch.dtype = torch.float64) -> OocdmModel:
+        """A model whose weights are all random; the same ones for every evaluator."""
         torch.manual_seed(self.seed)
-        model = kind(self.schema, self.options, self.scales).to(dtype)
+        scales = Scales.measure(self.measured)
+        model = OocdmModel(self.schema, self.options, scales, literal).to(dtype)
+        model.measure(self.measured)
         with torch.no_grad():
             for parameter in model.parameters():
                 if not parameter.any():
@@ -105,21 +125,25 @@ class Case:
             for name, buffer in model.named_buffers():
                 if name == "paths":
                     buffer.bernoulli_(0.7)
-                if name.endswith("sigma_floor"):
+                if name.endswith("smallest_sigma"):
                     buffer.uniform_(0.0, 0.1)
         return model
 
     def structures(self, model: OocdmModel, num: int) -> Structures:
         """Random edges and paths; some pairs of classes have no edge at all."""
         rng = np.random.default_rng(self.seed)
-        width = len(model.index) + len(model.paths)
-        rows = torch.as_tensor(rng.random((num, width)) < rng.choice([0.3, 0.8, 1.0], (num, 1)))
-        rows = rows.to(model.dtype)
+        flags = rng.random((num, len(model.layout))) < rng.choice([0.3, 0.8, 1.0], (num, 1))
+        rows = model.rows(flags)
         for k in self.schema.classes:
             for c in self.schema.classes:
                 # Blocks are views of the rows.
-                model.index.global_block(rows, k, c)[rng.random(num) < 0.4] = 0
+                blocks = ClassEdges.of(self.schema).global_block(rows, k, c)
+                blocks[rng.random(num) < 0.4] = 0
         return rows
+
+    def structure(self, model: OocdmModel) -> Structure:
+        """One of them, as structures are written elsewhere."""
+        return Structure(model.layout, self.structures(model, 1)[0].bool().numpy())
 
     def rng(self) -> np.random.Generator:
         """Random numbers for what the test itself draws."""
@@ -133,14 +157,18 @@ def cases(
     min_count: int = 0,
     batch_size: int = 6,
 ) -> Case:
-    """Worlds of zero to four objects a class, with padding and unknown values."""
+    """Worlds of zero to four objects a class, with padding and unknown values.
+
+    Of some classes no object is there in any sample, of others all are.
+    """
     schema = draw(schemas())
     counts = {c: draw(st.integers(min_count, 4)) for c in schema.classes}
+    shares = {c: draw(st.sampled_from([0.75, 0.75, 0.0, 1.0])) for c in schema.classes}
     seed = draw(st.integers(0, 2**20))
     rng = np.random.default_rng(seed)
     measured = random_transitions(schema, dict.fromkeys(schema.classes, 3), 20, rng)
-    transitions = random_transitions(schema, counts, batch_size, rng)
-    return Case(transitions, Scales.measure(measured), draw(options), seed)
+    transitions = random_transitions(schema, counts, batch_size, rng, shares)
+    return Case(transitions, measured, draw(options), seed)
 
 
 def random_values(field: Field, leading: tuple[int, ...], rng: np.random.Generator) -> Tensor:
@@ -154,15 +182,20 @@ def random_values(field: Field, leading: tuple[int, ...], rng: np.random.Generat
 
 
 def random_snapshot(
-    schema: Schema, counts: dict[str, int], batch_size: int, rng: np.random.Generator
+    schema: Schema,
+    counts: Mapping[str, int],
+    batch_size: int,
+    rng: np.random.Generator,
+    shares: Mapping[str, float] | None = None,
 ) -> Snapshot:
-    """Objects, three quarters of them present and four fifths of their values known."""
+    """Objects, these shares of them present (0.75) and four fifths of their values known."""
     values: dict[str, dict[str, Tensor]] = {}
     present: dict[str, Tensor] = {}
     observed: dict[str, dict[str, Tensor]] = {}
     for c, num in counts.items():
         leading = (batch_size, num)
-        present[c] = torch.as_tensor(rng.random(leading) < 0.75)
+        share = 0.75 if shares is None else shares[c]
+        present[c] = torch.as_tensor(rng.random(leading) < share)
         values[c], observed[c] = {}, {}
         for f, field in schema.fields(c).items():
             observed[c][f] = present[c] & torch.as_tensor(rng.random(leading) < 0.8)
@@ -177,10 +210,14 @@ def blank(values: Tensor, observed: Tensor) -> Tensor:
 
 
 def random_transitions(
-    schema: Schema, counts: dict[str, int], batch_size: int, rng: np.random.Generator
+    schema: Schema,
+    counts: Mapping[str, int],
+    batch_size: int,
+    rng: np.random.Generator,
+    shares: Mapping[str, float] | None = None,
 ) -> Transitions:
     """Two unrelated snapshots; the second has no actions."""
-    before, after = (random_snapshot(schema, counts, batch_size, rng) for _ in range(2))
+    before, after = (random_snapshot(schema, counts, batch_size, rng, shares) for _ in range(2))
     roles = {(c, f): field.role for c in counts for f, field in schema.fields(c).items()}
 
     def without_actions(per_field: Any) -> dict[str, dict[str, Tensor]]:
@@ -191,6 +228,19 @@ def random_transitions(
 
     values, observed = without_actions(after.values), without_actions(after.observed)
     return Transitions(before, replace(after, values=values, observed=observed))
+
+
+def with_all_known(before: Snapshot, rng: np.random.Generator) -> Snapshot:
+    """The objects of a snapshot with other values, all of them known."""
+    values = {
+        c: {
+            f: blank(random_values(before.schema.field(c, f), present.shape, rng), present)
+            for f in before.values[c]
+        }
+        for c, present in before.present.items()
+    }
+    observed = {c: dict.fromkeys(values[c], p) for c, p in before.present.items()}
+    return replace(before, values=values, observed=observed)
 
 
 def map_class(snapshot: Snapshot, class_name: str, change: Callable[[Tensor], Tensor]) -> Snapshot:
@@ -226,15 +276,18 @@ def with_flipped_flag(
     return with_new_value(replace(before, observed=flags), c, i, f, rng)
 
 
+def parameters(found: FieldDistribution) -> list[Tensor]:
+    """The parameters of one target's distribution, (batch, object, ...) each."""
+    if isinstance(found, NormalField):
+        return [found.mean, found.sigma]
+    return [found.log_probabilities]
+
+
 def parameters_of(predictions: Predictions) -> Iterator[tuple[str, str, list[Tensor]]]:
-    """Class, target and its distribution's parameters, (batch, object, ...) each."""
+    """Class, target and its distribution's parameters."""
     for c in predictions.classes:
         for v in predictions.schema.targets(c):
-            found = predictions[c, v]
-            if isinstance(found, NormalField):
-                yield c, v, [found.mean, found.sigma]
-            else:
-                yield c, v, [found.log_probabilities]
+            yield c, v, parameters(predictions[c, v])
 
 
 def targets_of(schema: Schema) -> list[tuple[str, str]]:
@@ -242,10 +295,34 @@ def targets_of(schema: Schema) -> list[tuple[str, str]]:
     return [(c, v) for c in schema.classes for v in schema.targets(c)]
 
 
-def assert_near(a: Predictions, b: Predictions, tolerance: float = 1e-9) -> None:
-    """All parameters of all distributions agree."""
+def assert_near(
+    a: Predictions,
+    b: Predictions,
+    tolerance: float = 1e-9,
+    present: Mapping[str, Tensor] | None = None,
+) -> None:
+    """All parameters of all distributions agree, if told so only those of present objects."""
     for (c, v, ours), (_, _, theirs) in zip(parameters_of(a), parameters_of(b), strict=True):
         for x, y in zip(ours, theirs, strict=True):
+            if present is not None:
+                assert x.shape == y.shape
+                x, y = x[present[c]], y[present[c]]
             torch.testing.assert_close(
                 x, y, rtol=tolerance, atol=tolerance, msg=lambda m, c=c, v=v: f"{c}.{v}: {m}"
             )
+
+
+def gradients_of(model: OocdmModel, predictions: Predictions, seed: int) -> dict[str, Tensor]:
+    """Gradients of a random mixture of all parameters of all distributions, by weight."""
+    torch.manual_seed(seed)
+    loss = torch.zeros((), dtype=model.dtype)
+    for _, _, tensors in parameters_of(predictions):
+        for tensor in tensors:
+            loss = loss + (tensor * torch.randn_like(tensor)).sum()
+    model.zero_grad()
+    loss.backward()
+    # No gradient at all is as good as zero.
+    return {
+        name: torch.zeros_like(p) if p.grad is None else p.grad
+        for name, p in model.named_parameters()
+    }

@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from oocdm.data.snapshot import Snapshot, Transitions
-from oocdm.models.features import Featuriser, Inputs
-from oocdm.models.scales import Scale, Scales
+from oocdm.models.features import Featuriser, Inputs, are_equal, comparable
+from oocdm.models.oocdm.model import OocdmModel
+from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.scales import ClassScales, Scale, Scales
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 
 
@@ -50,9 +52,19 @@ def world() -> Snapshot:
     return replace(snapshot, observed={**snapshot.observed, "Ant": known})
 
 
+def featuriser_of(
+    schema: Schema = SCHEMA,
+    enrich: bool = True,
+    scales: Scales | None = None,
+    flag_unknown: bool = False,
+) -> Featuriser:
+    used = scales or Scales.unit(schema)
+    of_classes = {c: ClassScales(schema, c, used).double() for c in schema.classes}
+    return Featuriser(schema, of_classes, enrich, flag_unknown)
+
+
 def inputs(enrich: bool, before: Snapshot | None = None, scales: Scales | None = None) -> Inputs:
-    featuriser = Featuriser(SCHEMA, scales or Scales.unit(SCHEMA), enrich)
-    return featuriser.inputs(before or world(), torch.float64)
+    return featuriser_of(SCHEMA, enrich, scales).inputs(before or world(), torch.float64)
 
 
 def test_plain_features_are_numbers_and_codes_of_categories() -> None:
@@ -73,63 +85,8 @@ def test_features_are_in_units_of_the_spread() -> None:
     scales = Scales.unit(SCHEMA)
     one = torch.ones(1)
     fields = {**scales.fields, ("Ant", "x"): Scale(one, 4 * one, one, one)}
-    features = inputs(enrich=False, scales=Scales(fields, {})).features["Ant"]
+    features = inputs(enrich=False, scales=Scales(fields)).features["Ant"]
     assert features[0, :, 0, 0].tolist() == [0.25, 0, 0]
-
-
-def extremes_of(c: str, before: Snapshot | None = None) -> dict[tuple[str, str, int, str], list]:
-    """Extremes of one class in the first world, by name."""
-    columns = Featuriser(SCHEMA, Scales.unit(SCHEMA), enrich=True).extreme_columns[c]
-    rows = inputs(enrich=True, before=before).extremes[c][0]
-    names = [
-        (
-            col.source_class,
-            col.source_field,
-            col.component,
-            ("max" if col.is_max else "min") + ("-own" if col.is_difference else ""),
-        )
-        for col in columns
-    ]
-    assert len(set(names)) == rows.shape[1]
-    return {name: rows[:, i].tolist() for i, name in enumerate(names)}
-
-
-def test_extremes_are_over_other_known_objects() -> None:
-    found = extremes_of("Ant")
-    assert found["Hill", "x", 0, "max"] == [5, 5, 5]
-    assert found["Hill", "x", 0, "min-own"] == [3, 0, 0]
-    # The second ant's x is unknown, the third is no ant.
-    assert found["Ant", "x", 0, "max"] == [0, 2, 2]
-    assert found["Ant", "cell", 1, "max"] == [2, 2, 2]
-    assert found["Ant", "cell", 1, "max-own"] == [0, 0, 0]
-    assert found["Ant", "awake", 0, "min"] == [-1, 1, -1]
-    # Categories have no order, and cells of another size no difference.
-    assert not any(field == "colour" for _, field, _, _ in found)
-    assert ("Hill", "cell", 0, "max-own") not in found
-
-
-def test_extremes_of_one_object_over_its_own_class_are_zero() -> None:
-    found = extremes_of("Hill")
-    assert found["Hill", "x", 0, "max"] == [0]
-    assert found["Hill", "x", 0, "max-own"] == [0]
-    assert found["Ant", "x", 0, "max-own"] == [-3]
-
-
-def test_plain_inputs_have_no_extremes_and_equalities() -> None:
-    plain = inputs(enrich=False)
-    assert plain.extremes["Ant"].shape == (1, 3, 0)
-    assert not plain.equal
-
-
-def test_equalities_need_all_components_and_known_values() -> None:
-    enriched = inputs(enrich=True)
-    fields = Featuriser(SCHEMA, Scales.unit(SCHEMA), enrich=True).equal_fields
-    assert fields["Ant", "Ant"] == ["cell", "awake", "colour"]
-    assert fields["Hill", "Ant"] == []
-    assert ("Hill", "Ant") not in enriched.equal
-    cell, awake, colour = enriched.equal["Ant", "Ant"][0].unbind(-1)
-    assert cell.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 0]]
-    assert awake.tolist() == colour.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
 
 
 def test_values_are_the_raw_state() -> None:
@@ -142,7 +99,7 @@ def test_values_are_the_raw_state() -> None:
 def test_unknown_values_may_be_flagged(enrich: bool) -> None:
     """By one more number in the end; padding is not unknown."""
     plain = inputs(enrich)
-    flagging = Featuriser(SCHEMA, Scales.unit(SCHEMA), enrich, flag_unknown=True)
+    flagging = featuriser_of(SCHEMA, enrich, flag_unknown=True)
     flagged = flagging.inputs(world(), torch.float64)
     for i, f in enumerate(SCHEMA.fields("Ant")):
         width = flagging.field_width("Ant", f) - 1
@@ -158,7 +115,7 @@ def test_targets_are_known_where_an_object_stays_and_is_observed() -> None:
     after = Snapshot.of(SCHEMA, before.values, present)
     unseen = {**after.observed["Hill"], "x": torch.tensor([[False]])}
     after = replace(after, observed={**after.observed, "Hill": unseen})
-    featuriser = Featuriser(SCHEMA, Scales.unit(SCHEMA), enrich=True)
+    featuriser = featuriser_of()
     targets = featuriser.targets(Transitions(before, after), torch.float32)
     assert targets.known["Ant"][0].tolist() == [[True] * 3, [False] * 3, [False] * 3]
     assert targets.known["Hill"].tolist() == [[[False, True]]]
@@ -168,7 +125,9 @@ def test_targets_are_known_where_an_object_stays_and_is_observed() -> None:
 
 def test_map_reaches_every_tensor() -> None:
     before = world().map(lambda t: t.repeat(3, *[1] * (t.ndim - 1)))
-    picked = inputs(enrich=True, before=before).map(lambda t: t[:2])
+    model = OocdmModel(SCHEMA, ModelOptions()).double()
+    picked = model.inputs(before).map(lambda t: t[:2])
+    assert picked.extra
     assert picked.batch_size == 2
     groups = [getattr(picked, field.name) for field in fields(picked)]
     assert {len(t) for group in groups for t in group.values()} == {2}
@@ -179,8 +138,40 @@ def test_a_class_without_targets_has_inputs_only(enrich: bool) -> None:
     schema = Schema(Ant, type("Sun", (ObjectClass,), {"heat": Real(static=True)}))
     values = {"Ant": dict(world().values["Ant"]), "Sun": {"heat": torch.ones(1, 2)}}
     before = Snapshot.of(schema, values)
-    featuriser = Featuriser(schema, Scales.unit(schema), enrich)
+    featuriser = featuriser_of(schema, enrich)
     made = featuriser.inputs(before, torch.float64)
     assert made.features["Sun"].shape == (1, 2, 1, 1)
     assert made.values["Sun"].shape == (1, 2, 0, 1)
     assert featuriser.targets(Transitions(before, before), torch.float64).known["Sun"].shape[2] == 0
+
+
+def test_repeated_inputs_come_one_batch_after_the_other() -> None:
+    two = inputs(enrich=True, before=world().map(lambda t: t.repeat(2, *[1] * (t.ndim - 1))))
+    two.values["Hill"][1] = 7.0
+    again = two.repeat(2)
+    assert again.batch_size == 4
+    assert torch.equal(again.values["Hill"], torch.cat([two.values["Hill"]] * 2))
+    targets = featuriser_of().targets(Transitions(world(), world()), torch.float64)
+    repeated = targets.repeat({"Ant": 3})
+    assert list(repeated.values) == list(repeated.known) == ["Ant"]
+    assert len(repeated.values["Ant"]) == len(repeated.known["Ant"]) == 3
+
+
+def test_others_are_present_and_not_oneself() -> None:
+    made = inputs(enrich=True)
+    assert made.others("Ant", "Ant")[0].tolist() == [
+        [False, True, False],
+        [True, False, False],
+        [True, True, False],
+    ]
+    assert made.others("Hill", "Ant").tolist() == [[[True]]]
+
+
+def test_fields_compare_by_name_kind_and_shape() -> None:
+    assert comparable(SCHEMA, "Ant", "Ant") == ["x", "cell", "awake", "colour", "push"]
+    assert comparable(SCHEMA, "Hill", "Ant") == comparable(SCHEMA, "Ant", "Hill") == ["x"]
+
+
+def test_values_are_equal_in_all_components() -> None:
+    cells = torch.tensor([[[0, 2], [0, 1]]])
+    assert are_equal(cells, cells)[0].tolist() == [[True, False], [False, True]]

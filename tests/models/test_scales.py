@@ -7,10 +7,8 @@ import pytest
 import torch
 
 from oocdm.data.snapshot import Snapshot, Transitions
-from oocdm.models.features import Featuriser
-from oocdm.models.scales import Scales, as_numbers, measure_fields
-from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
-from tests.models.strategies import random_transitions
+from oocdm.models.scales import ClassScales, Scale, Scales, as_numbers, moments
+from oocdm.schema import Boolean, Integer, ObjectClass, Real, Schema
 
 
 class Ball(ObjectClass):
@@ -46,7 +44,7 @@ def transitions() -> Transitions:
 
 
 def test_scales_are_those_of_known_values_and_changes() -> None:
-    scale = measure_fields(transitions())["Ball", "x"]
+    scale = Scales.measure(transitions()).fields["Ball", "x"]
     assert scale.value_mean.tolist() == [3.0]
     assert scale.value_sd.item() == pytest.approx(np.std([1, 2, 6], ddof=1))
     assert scale.change_mean.tolist() == [2.0]
@@ -54,32 +52,15 @@ def test_scales_are_those_of_known_values_and_changes() -> None:
 
 
 def test_what_never_varies_has_spread_one_and_never_changes() -> None:
-    scale = measure_fields(transitions())["Ball", "colour"]
+    scale = Scales.measure(transitions()).fields["Ball", "colour"]
     assert (scale.value_mean.item(), scale.value_sd.item()) == (5.0, 1.0)
     assert (scale.change_mean.item(), scale.change_sd.item()) == (0.0, 0.0)
 
 
 def test_actions_have_no_change() -> None:
-    scale = measure_fields(transitions())["Ball", "push"]
+    scale = Scales.measure(transitions()).fields["Ball", "push"]
     assert (scale.value_mean.item(), scale.value_sd.item()) == (0.0, 1.0)
     assert (scale.change_mean.item(), scale.change_sd.item()) == (0.0, 0.0)
-
-
-def test_extremes_are_measured_over_present_objects() -> None:
-    data = transitions()
-    scales = Scales.measure(data)
-    columns = Featuriser(SCHEMA, Scales(scales.fields, {}), enrich=True)
-    rows = columns.inputs(data.before, torch.float64).extremes["Ball"][data.before.present["Ball"]]
-    mean, sd = scales.extremes["Ball"]
-    torch.testing.assert_close(mean, rows.mean(0).float())
-    expected = rows.std(0).float()
-    torch.testing.assert_close(sd, torch.where(expected > 0, expected, 1.0))
-
-
-def test_a_world_without_numbers_can_be_measured() -> None:
-    schema = Schema(type("Coin", (ObjectClass,), {"face": Categorical(2)}))
-    data = random_transitions(schema, {"Coin": 2}, 5, np.random.default_rng(0))
-    assert Scales.measure(data).extremes["Coin"].shape == (2, 0)
 
 
 def test_unit_scales_change_nothing() -> None:
@@ -91,3 +72,25 @@ def test_numbers_have_one_last_axis() -> None:
     assert as_numbers(Real(), torch.zeros(4, 3), torch.float64).shape == (4, 3, 1)
     assert as_numbers(Integer(shape=(2,)), torch.zeros(4, 3, 2), torch.float64).shape == (4, 3, 2)
     assert as_numbers(Boolean(), torch.tensor([1, 0]), torch.float32).tolist() == [[1.0], [-1.0]]
+
+
+def test_moments_of_too_few_rows_are_zero() -> None:
+    for rows in (torch.ones(0, 2), torch.ones(1, 2)):
+        mean, sd = moments(rows, 2)
+        assert mean.tolist() == sd.tolist() == [0, 0]
+
+
+def test_a_class_keeps_its_scales_side_by_side() -> None:
+    """Padding changes nothing, and what is loaded is what is read."""
+    schema = Schema(type("Ant", (ObjectClass,), {"x": Real(), "cell": Integer(0, 2, shape=(2,))}))
+    one, two = torch.tensor([3.0]), torch.tensor([4.0, 5.0])
+    scales = Scales({("Ant", "x"): Scale(*[one] * 4), ("Ant", "cell"): Scale(*[two] * 4)})
+    kept = ClassScales(schema, "Ant", scales)
+    assert kept.value_mean.tolist() == kept.change_mean.tolist() == [[3, 0], [4, 5]]
+    assert kept.value_sd.tolist() == kept.change_sd.tolist() == [[3, 1], [4, 5]]
+    assert kept.of("x").change_sd.tolist() == [3]
+    assert not kept.is_unit
+    fresh = ClassScales(schema, "Ant", Scales.unit(schema))
+    assert fresh.is_unit
+    fresh.load_state_dict(kept.state_dict())
+    assert fresh.of("cell").value_mean.tolist() == [4, 5] and not fresh.is_unit

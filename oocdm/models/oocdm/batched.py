@@ -40,7 +40,7 @@ class Batched:
         self.gathered: list[Gathered] = []
         bias = layer.bias()
         for part, start in predictor.features():
-            columns, gate = layer.of_features(start, part.width), self._gate(part.name)
+            columns, gate = layer.of_features(start, part.width), masks.gate(self.c, part.name)
             if isinstance(part, AbstractLinear) and part.width:
                 weight, own_bias = part.weigh(columns, masks)
                 bias = bias if own_bias is None else own_bias
@@ -50,11 +50,6 @@ class Batched:
                 if gather is not None:
                     self.gathered.append(Gathered(gather, columns.weight(), gate))
         self.bias = bias.transpose(0, 1).flatten(1).unsqueeze(1)  # (structure or 1, 1, t * out)
-
-    def _gate(self, name: str) -> Tensor | None:
-        if self.masks.has_path(self.c, name).all():
-            return None
-        return self.masks.path(self.c, name)
 
     def _gated(self, weight: Tensor, gate: Tensor | None) -> Tensor:
         """A weight (structure, input, target * out) without the targets that do without it."""

@@ -12,7 +12,7 @@ from oocdm.graph import ClassEdges, Layout
 
 
 class Masks:
-    """The structures of one batch, 0 or 1 for each part; what none uses need not be computed.
+    """The structures of one batch, 0 to 1 for each part; what none uses need not be computed.
 
     The batch is divided evenly, in order, among them.
     """
@@ -65,6 +65,11 @@ class Masks:
         if name not in self.layout.paths:
             return np.ones((len(self), len(self.schema.targets(c))), dtype=bool)
         return self._is_on[:, self._path_columns(c, name)]
+
+    def gate(self, c: str, name: str) -> Tensor | None:
+        """`path` where it changes anything; None if all targets use the path whole."""
+        path = self.path(c, name)
+        return None if bool((path == 1).all()) else path
 
     def _path_columns(self, c: str, name: str) -> np.ndarray:
         place = self.layout.paths.index(name) - len(self.layout.paths)

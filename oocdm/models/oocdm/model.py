@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot, Transitions
+from oocdm.errors import ModelError
 from oocdm.graph import ClassEdges, ClassGraph, Graph, Layout, Neighbours, Structure
 from oocdm.models.features import Inputs
 from oocdm.models.hiding import HidingPlan
@@ -152,6 +153,8 @@ class OocdmModel(AbstractWorldModel):
         self, inputs: Inputs, structures: Structures, target: tuple[str, str] | None = None
     ) -> Predictions:
         """Predictions by the literal evaluator, of all targets or of one and its class."""
+        if target is not None and not self.schema.field(*target).is_target:
+            raise ModelError(f"Field `{'.'.join(target)}` is not predicted: no state field.")
         masks = Masks(self.layout, structures)
         encodings = encode_literally({c: self.encoders[c] for c in self.schema.classes}, inputs)
         classes = {}
@@ -221,7 +224,7 @@ class SinglePredictor(AbstractPredictor):
             for v, field in self._model.heads[c].targets.items():
                 first, second = self._targets[c, v](view)
                 if second is None:
-                    logits[v] = first.view(*leading, field.size, -1)
+                    logits[v] = first.view(*leading, field.size, field.num_codes)
                     first = first.new_zeros(len(first), width)
                     second = torch.ones_like(first)
                 first, second = (t.unflatten(0, leading) for t in (first, second))
@@ -253,7 +256,7 @@ class _EachTarget:
         field, first, second = target.field, *target(self._view)
         shape = (*self._view.now.present[c].shape, *field.shape)
         if second is None:
-            return CategoricalField(field, log_floored_softmax(first.view(*shape, -1)))
+            return CategoricalField(field, log_floored_softmax(first.view(*shape, field.num_codes)))
         return NormalField(field, first.view(shape), second.view(shape))
 
 

@@ -56,7 +56,7 @@ class Around:
         if objects and any(codes.shape[1] for codes in seen.encoded.values()):
             for gather, weight in self.gathered:
                 found = gather(seen)
-                first.baddbmm_(found.reshape(len(weight), batch * objects, -1), weight)
+                first.baddbmm_(found.reshape(len(weight), batch * objects, found.shape[-1]), weight)
         first = first.view(self.predictor.num_targets, num * batch * objects, sum(self.widths))
         out, linear = self.predictor.finish(first, self.widths, self.masks, (num * batch, objects))
         has_self = self.masks.spread(self.masks.self_edges(self.c), len(out)).unsqueeze(1)

@@ -61,8 +61,9 @@ class Network(nn.Module):
         if index is not None:
             out = out.new_zeros(num_targets, *out.shape[1:]).index_copy(0, index, out)
         out = out.unflatten(1, leading).permute(1, 2, 0, 3)
-        if len(masks) > 1 and NAME in masks.layout.paths:
-            out = out * masks.spread(masks.path(c, NAME), leading[0])[:, None, :, None]
+        gate = masks.gate(c, NAME)
+        if gate is not None:
+            out = out * masks.spread(gate, leading[0])[:, None, :, None]
         return out + self.bias3
 
     def of_target(self, i: int) -> Callable[[Tensor], Tensor]:

@@ -8,6 +8,7 @@ neighbours make of other objects comes from what the structure itself makes of t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -20,9 +21,17 @@ from oocdm.models.oocdm.masks import Masks, masked
 class Turned:
     """The neighbours that differ in a field of one class of sources."""
 
-    rows: slice  # among the structures
+    rows: list[int]  # among the structures
     fields: Tensor  # which field each one turns
     sign: Tensor  # (neighbour, target): 1 if the field comes in, -1 if it goes
+
+    @cached_property
+    def at(self) -> slice | Tensor:
+        """`rows` as an index: nearly always they stand together, which is faster."""
+        first, last = self.rows[0], self.rows[-1]
+        if last - first + 1 == len(self.rows):
+            return slice(first, last + 1)
+        return torch.as_tensor(self.rows, device=self.fields.device)
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class Turns:
                 block = masks.others(k, c)
                 fields = torch.as_tensor(parts[rows - 1] - start, device=block.device)
                 sign = 2 * block[torch.as_tensor(rows), fields] - 1
-                self.turned[k] = Turned(slice(rows[0], rows[-1] + 1), fields, sign)
+                self.turned[k] = Turned(rows.tolist(), fields, sign)
             start = stop
 
     def own_masks(self) -> Tensor:

@@ -187,14 +187,14 @@ class Attention(AbstractGathered):
             )
             query = torch.baddbmm(query_bias, repeat(x, len(query_weight)), query_weight)
             # (sample, target and head) first, so that the objects of one sample make one product
-            query = query.view(-1, batch, n, targets, heads, channels)
+            query = query.view(len(query_weight), batch, n, targets, heads, channels)
             query = query.permute(1, 3, 4, 0, 2, 5).flatten(3, 4).flatten(0, 2)
             keys: list[Tensor] = []
             values: list[Tensor] = []
             at: dict[str, slice] = {}
             filled = {k: codes for k, codes in seen.encoded.items() if codes.shape[1] > 0}
             for k, codes in filled.items():
-                both = layers[k].base(codes).view(batch, -1, targets, 2 * heads, channels)
+                both = layers[k].base(codes).view(*codes.shape[:2], targets, 2 * heads, channels)
                 both = both.permute(0, 2, 3, 1, 4)  # (batch, target, key and value heads, r, ch)
                 start = sum(key.shape[3] for key in keys)
                 at[k] = slice(start, start + both.shape[3])
@@ -202,7 +202,7 @@ class Attention(AbstractGathered):
                 values.append(both[:, :, heads:])
             key, value = (torch.cat(t, dim=3).flatten(0, 2) for t in (keys, values))
             table = torch.bmm(query, key.transpose(1, 2))
-            table = table.view(batch, -1, len(query_weight), n, key.shape[1])
+            table = table.view(batch, targets * heads, len(query_weight), n, key.shape[1])
             is_source = torch.cat(
                 [seen.inputs.others(k, self.c).expand(-1, n, -1) for k in at], dim=2
             )
@@ -221,7 +221,7 @@ class Attention(AbstractGathered):
                     )
                     product = torch.bmm(query[:, :n], delta_keys.flatten(1, 2).transpose(1, 2))
                     product = product.unflatten(2, delta_keys.shape[1:3]).transpose(1, 2)
-                    scores[:, turned.rows, :, at[k]] += product
+                    scores[:, turned.at, :, at[k]] += product
             self._close(scores, at, turns.masks, batch)
             top = scores.amax(-1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
             weights = scores.sub_(top).exp_()
@@ -229,7 +229,7 @@ class Attention(AbstractGathered):
             weights.div_(total.add_(total == 0))
             attended = torch.bmm(weights.flatten(1, 2), value).unflatten(1, weights.shape[1:3])
             for k, delta in added_values.items():
-                rows = turns.turned[k].rows
+                rows = turns.turned[k].at
                 attended[:, rows] += torch.matmul(weights[:, rows, :, at[k]], delta)
             attended = attended.view(batch, targets, heads, *attended.shape[1:])
             return attended.permute(1, 3, 0, 4, 2, 5).flatten(4)
@@ -240,7 +240,7 @@ class Attention(AbstractGathered):
         """Shut out the classes that a target does not read, where options say so."""
         if not self.place.options.skip_unrelated:
             return
-        by_target = scores.view(batch, self.place.num_targets, -1, *scores.shape[1:])
+        by_target = scores.view(batch, self.place.num_targets, self._heads, *scores.shape[1:])
         for k, place in at.items():
             is_closed = ~torch.as_tensor(masks.reads(k, self.c).T, device=scores.device)
             if is_closed.any():
@@ -263,7 +263,9 @@ def _join(tensors: list[Tensor], shared: tuple[int, ...]) -> Tensor:
     """Side by side along the source axis, after widening the shared axes of width 1."""
     if len(tensors) == 1:
         return tensors[0]
-    widest = {axis: max(t.shape[axis] for t in tensors) for axis in shared}
+    # Not the largest: an empty batch is less than 1.
+    sizes = {axis: [t.shape[axis] for t in tensors] for axis in shared}
+    widest = {axis: next((n for n in found if n != 1), 1) for axis, found in sizes.items()}
     axis = 2 if 1 in shared else 1
     shapes = [[widest.get(i, n) for i, n in enumerate(t.shape)] for t in tensors]
     return torch.cat([t.expand(s) for t, s in zip(tensors, shapes, strict=True)], dim=axis)

@@ -127,7 +127,7 @@ class Messages(AbstractGathered):
         def gather(seen: Seen) -> Tensor:
             x = seen.encoded[self.c]
             own = torch.bmm(x.reshape(len(masks), -1, x.shape[2]), own_weight)
-            own = own.view(*x.shape[:2], -1, self.width)
+            own = own.view(*x.shape[:2], self.place.num_targets, self.width)
             total = own.relu()
             for k, sender in senders.items():
                 if seen.encoded[k].shape[1] > 0:
@@ -194,19 +194,20 @@ class Messages(AbstractGathered):
             k: turns.contribute(k, self.weight[k], self.bias[k]) for k in self.place.schema.classes
         }
         equal_weights = {k: self._equal_weight(k, masks) for k in layers}
+        shape = (self.place.num_targets, self.width)
         hears = masks.has_path(self.c, self.name)
         is_open = {k: hears & masks.reads(k, self.c) if self._skips else hears for k in layers}
 
         def gather_all(seen: Seen) -> Tensor:
             x = seen.encoded[self.c]
             own = torch.bmm(repeat(x, len(own_weight)), own_weight)
-            own = own.view(len(own_weight), *x.shape[:2], -1, self.width)
+            own = own.view(len(own_weight), *x.shape[:2], *shape)
             variant = torch.as_tensor(turns.own_variant, device=x.device)
             total = own.relu().index_select(0, variant)
             for k, codes in seen.encoded.items():
                 if codes.shape[1] == 0:
                     continue
-                source = layers[k].base(codes).view(*codes.shape[:2], -1, self.width)
+                source = layers[k].base(codes).view(*codes.shape[:2], *shape)
                 source.masked_fill_(~seen.inputs.present[k][:, :, None, None], -torch.inf)
                 for rows, variant_of, added in self._groups(k, turns, layers[k], codes):
                     rows = [i for i in rows if is_open[k][i].any()]
@@ -231,10 +232,10 @@ class Messages(AbstractGathered):
                 [
                     (f, self.equal_weight[k][j, i])
                     for j, f in enumerate(self.equal_fields[k])
-                    if f in fields and f in target.own
+                    if f in target.others.get(k, ()) and f in target.own
                 ],
             )
-            for k, fields in target.others.items()
+            for k in (target.others if self._skips else self.place.schema.classes)
         }
 
         def add(first: Tensor, own: Tensor, view: View) -> None:
@@ -252,7 +253,8 @@ class Messages(AbstractGathered):
                 total += heard(ours, source, same, k == self.c)
             first.addmm_(total.flatten(0, 2), weight)
 
-        return Alone(self.own_weight[:, i], weight.new_zeros(self.width), add)
+        nothing = weight.new_zeros(self.width)
+        return Alone(self.own_weight[:, i], nothing, add, sees_all=not self._skips)
 
     def _groups(
         self, k: str, turns: Turns, layer: Contributed, codes: Tensor
@@ -261,10 +263,8 @@ class Messages(AbstractGathered):
         alone = set(turns.own_rows.tolist())
         turned = turns.turned.get(k)
         if turned is not None:
-            added = layer.added(codes).view(
-                -1, *codes.shape[:2], self.place.num_targets, self.width
-            )
-            for i, each in zip(range(turned.rows.start, turned.rows.stop), added, strict=True):
+            added = layer.added(codes).unflatten(3, (self.place.num_targets, self.width))
+            for i, each in zip(turned.rows, added, strict=True):
                 alone.add(i)
                 yield [i], 0, each
         yield [i for i in range(len(turns.masks)) if i not in alone], 0, None

@@ -100,7 +100,7 @@ class Target:
 
     def project(self, k: str, weight: Tensor, bias: Tensor) -> Projection:
         """A linear map of the fields of other objects that it may see."""
-        return self.reading.project(k, self.others[k], weight, bias)
+        return self.reading.project(k, self.others.get(k, ()), weight, bias)
 
     def see(self, view: View) -> Seen:
         """All of a state, for parts that have no form of their own for single targets."""

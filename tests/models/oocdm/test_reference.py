@@ -1,4 +1,4 @@
-"""The reference model against the formulas of the paper's appendix."""
+"""The literal evaluator against the formulas of the paper's appendix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from oocdm.models.reference import ReferenceModel
 from torch import Tensor
 
 from oocdm.errors import ModelError, SchemaError
@@ -34,15 +33,15 @@ SCHEMA = Schema(Ball, Wall)
 
 
 def appendix(
-    model: ReferenceModel, graph: ClassGraph, objects: list[tuple[str, dict[str, Tensor]]], j: int
+    model: OocdmModel, graph: ClassGraph, objects: list[tuple[str, dict[str, Tensor]]], j: int
 ) -> tuple[Tensor, Tensor]:
     """Mean and sigma of `x` of object j, one object and one formula at a time."""
     c = objects[j][0]
-    p, i = model.predictor(c), SCHEMA.targets(c).index("x")
+    p, i = model.predictors[c], SCHEMA.targets(c).index("x")
 
     def object_encoding(r: int) -> Tensor:
         k, values = objects[r]
-        e, codes = model.encoder(k), []
+        e, codes = model.encoders[k], []
         for row, u in enumerate(SCHEMA.fields(k)):
             size = values[u].numel()
             hidden = values[u].reshape(size) @ e.hidden_weight[row, :size] + e.hidden_bias[row]
@@ -52,28 +51,29 @@ def appendix(
             codes.append(code if is_parent else torch.zeros_like(code))
         return torch.cat(codes)
 
-    local = object_encoding(j) @ p.local_weight[:, i] + p.local_bias[i]
-    query = local @ p.query_weight[i] + p.query_bias[i]
+    own, a, network = p.parts["local"], p.parts["attention"], p.network
+    local = object_encoding(j) @ own.weight[:, i] + own.bias[i]
+    query = local @ a.query_weight[i] + a.query_bias[i]
     d, heads = model.options.local_dim, model.options.heads
     scores, values = [], []
     for r in range(len(objects)):
         if r != j:
             k = objects[r][0]
-            code = object_encoding(r) @ p.global_weight[k][:, i] + p.global_bias[k][i]
-            key = code @ p.key_weight[i] + p.key_bias[i]
+            code = object_encoding(r) @ a.weight[k][:, i] + a.bias[k][i]
+            key = code @ a.key_weight[i] + a.key_bias[i]
             scores.append((query * key).view(heads, -1).sum(1) / math.sqrt(d))
-            values.append((code @ p.value_weight[i] + p.value_bias[i]).view(heads, -1))
+            values.append((code @ a.value_weight[i] + a.value_bias[i]).view(heads, -1))
     weights = [score.exp() / sum(s.exp() for s in scores) for score in scores]
     attended = sum(w.unsqueeze(1) * v for w, v in zip(weights, values, strict=True))
     h = torch.cat([local, torch.as_tensor(attended).flatten()])
     for weight, bias in (
-        (p.decoder_weight1, p.decoder_bias1),
-        (p.decoder_weight2, p.decoder_bias2),
+        (network.weight1, network.bias1),
+        (network.weight2, network.bias2),
     ):
         h = h @ weight[i] + bias[i]
         h = torch.where(h > 0, h, 0.01 * h)
-    out = h @ p.decoder_weight3[i] + p.decoder_bias3[i]
-    width = model.featuriser.components[c]
+    out = h @ network.weight3[i] + network.bias3[i]
+    width = model.heads[c].width
     return out[0], torch.log1p(out[width].exp()) + 1e-5
 
 
@@ -81,7 +81,7 @@ def appendix(
 def test_the_paper_preset_is_the_appendix(seed: int) -> None:
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
-    model = ReferenceModel(SCHEMA, ModelOptions.preset("paper"), None).double()
+    model = OocdmModel(SCHEMA, ModelOptions.preset("paper"), literal=True).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.1 * torch.randn_like(parameter)
@@ -96,7 +96,7 @@ def test_the_paper_preset_is_the_appendix(seed: int) -> None:
         for i in range(n)
     ]
     with torch.no_grad():
-        predictions = model(before, graph)
+        (predictions,) = model(model.inputs(before), model.structures(graph))
         for j, (c, _) in enumerate(objects):
             found = predictions[c, "x"]
             assert isinstance(found, NormalField)
@@ -109,25 +109,26 @@ def test_the_paper_preset_is_the_appendix(seed: int) -> None:
 @settings(max_examples=20)
 @given(cases())
 def test_each_sample_may_have_a_structure_of_its_own(case: Case) -> None:
-    model = case.model(ReferenceModel)
+    model = case.model(literal=True)
     inputs, structures = model.inputs(case.before), case.structures(model, 6)
     with torch.no_grad():
-        together = model.decode(inputs, structures)
+        (together,) = model(inputs, structures)
         for i in range(6):
             row = slice(i, i + 1)
-            alone = model.decode(inputs.map(lambda t, row=row: t[row]), structures[row])
+            (alone,) = model(inputs.map(lambda t, row=row: t[row]), structures[row])
             assert_near(alone, together.map(lambda t, row=row: t[row]))
 
 
 @settings(max_examples=30)
 @given(cases())
 def test_one_target_alone_is_as_among_the_others(case: Case) -> None:
-    model = case.model(ReferenceModel)
+    model = case.model(literal=True)
     inputs, structures = model.inputs(case.before), case.structures(model, 2)
     with torch.no_grad():
-        together = model.decode(inputs, structures)
+        (together,) = model(inputs, structures)
         for c, v in targets_of(case.schema):
-            alone, expected = model.decode_target(inputs, structures, c, v)[c, v], together[c, v]
+            alone = model.predict_literally(inputs, structures, (c, v))[c, v]
+            expected = together[c, v]
             assert alone.field == expected.field
             if isinstance(alone, NormalField) and isinstance(expected, NormalField):
                 assert torch.equal(alone.mean, expected.mean)
@@ -136,22 +137,25 @@ def test_one_target_alone_is_as_among_the_others(case: Case) -> None:
                 assert torch.equal(alone.log_probabilities, expected.log_probabilities)
 
 
-def test_weights_move_between_the_implementations() -> None:
+def test_weights_move_between_the_evaluators() -> None:
     for name in ("default", "paper"):
-        fast, reference = (
-            kind(SCHEMA, ModelOptions.preset(name), None) for kind in (OocdmModel, ReferenceModel)
+        fast, literal = (
+            OocdmModel(SCHEMA, ModelOptions.preset(name), literal=each) for each in (False, True)
         )
-        assert list(reference.state_dict()) == list(fast.state_dict())
-        reference.load_state_dict(fast.state_dict())
-        assert all(torch.equal(a, fast.state_dict()[n]) for n, a in reference.state_dict().items())
+        assert list(literal.state_dict()) == list(fast.state_dict())
+        literal.load_state_dict(fast.state_dict())
+        for twin in (literal, fast.literal()):
+            assert twin.is_literal and not fast.is_literal
+            for n, a in twin.state_dict().items():
+                assert torch.equal(a, fast.state_dict()[n]), n
 
 
 def test_only_state_fields_can_be_asked_for() -> None:
-    model = ReferenceModel(SCHEMA, ModelOptions(), None)
+    model = OocdmModel(SCHEMA, ModelOptions())
     before = random_transitions(SCHEMA, {"Ball": 1, "Wall": 1}, 1, np.random.default_rng(0)).before
     inputs, full = model.inputs(before), model.structures(ClassGraph.full(SCHEMA))
     with pytest.raises(SchemaError, match=r"^Unknown class `Bal`\. Did you mean `Ball`\?"):
-        model.decode_target(inputs, full, "Bal", "x")
+        model.predict_literally(inputs, full, ("Bal", "x"))
     expected = r"^Field `Ball\.push` is not predicted: no state field\.$"
     with pytest.raises(ModelError, match=expected):
-        model.decode_target(inputs, full, "Ball", "push")
+        model.predict_literally(inputs, full, ("Ball", "push"))

@@ -1,0 +1,52 @@
+"""Memory that stays in the process."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from oocdm.models import allocator
+
+
+def test_glibc_listens_and_nothing_else_is_asked() -> None:
+    is_glibc = platform.system() == "Linux" and platform.libc_ver()[0] == "glibc"
+    assert allocator.keep_freed_memory() is is_glibc
+
+
+def test_other_systems_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(name: str) -> None:
+        raise AssertionError(name)
+
+    monkeypatch.setattr(allocator.sys, "platform", "darwin")
+    monkeypatch.setattr(allocator.ctypes, "CDLL", never)
+    assert allocator.keep_freed_memory.__wrapped__() is False
+
+
+def test_another_c_library_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise OSError(name)
+
+    monkeypatch.setattr(allocator.sys, "platform", "linux")
+    for library in (missing, lambda name: object()):
+        monkeypatch.setattr(allocator.ctypes, "CDLL", library)
+        assert allocator.keep_freed_memory.__wrapped__() is False
+
+
+@pytest.mark.parametrize("answers", [(1, 1, 1), (1, 0, 1)])
+def test_it_listened_if_it_took_every_setting(
+    answers: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    class Library:
+        @staticmethod
+        def mallopt(name: int, value: int) -> int:
+            asked.append((name, value))
+            return answers[len(asked) - 1]
+
+    monkeypatch.setattr(allocator.sys, "platform", "linux")
+    monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: Library)
+    assert allocator.keep_freed_memory.__wrapped__() is all(answers)
+    assert [name for name, _ in asked] == [-3, -1, -2]
+    assert all(0 < value < 2**31 for _, value in asked)
