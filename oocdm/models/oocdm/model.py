@@ -217,7 +217,7 @@ class SinglePredictor(AbstractPredictor):
             for v, field in self._model.heads[c].targets.items():
                 first, second = self._targets[c, v](view)
                 if second is None:
-                    logits[v] = first.view(*leading, field.size, -1)
+                    logits[v] = first.view(*leading, field.size, field.num_codes)
                     first = first.new_zeros(len(first), width)
                     second = torch.ones_like(first)
                 first, second = (t.unflatten(0, leading) for t in (first, second))
@@ -243,13 +243,14 @@ class _EachTarget:
     def __init__(self, targets: Mapping[tuple[str, str], TabledTarget], view: View) -> None:
         self._targets, self._view = targets, view
 
+    @torch.no_grad()
     def __getitem__(self, key: FieldKey) -> FieldDistribution:
         c, f = self._view.schema.split(key) if isinstance(key, str) else key
         target = self._targets[c, f]
         field, first, second = target.field, *target(self._view)
         shape = (*self._view.now.present[c].shape, *field.shape)
         if second is None:
-            return CategoricalField(field, log_floored_softmax(first.view(*shape, -1)))
+            return CategoricalField(field, log_floored_softmax(first.view(*shape, field.num_codes)))
         return NormalField(field, first.view(shape), second.view(shape))
 
 

@@ -127,7 +127,7 @@ class Messages(AbstractGathered):
         def gather(seen: Seen) -> Tensor:
             x = seen.encoded[self.c]
             own = torch.bmm(x.reshape(len(masks), -1, x.shape[2]), own_weight)
-            own = own.view(*x.shape[:2], -1, self.width)
+            own = own.view(*x.shape[:2], self.place.num_targets, self.width)
             total = own.relu()
             for k, sender in senders.items():
                 if seen.encoded[k].shape[1] > 0:
@@ -200,7 +200,7 @@ class Messages(AbstractGathered):
         def gather_all(seen: Seen) -> Tensor:
             x = seen.encoded[self.c]
             own = torch.bmm(repeat(x, len(own_weight)), own_weight)
-            own = own.view(len(own_weight), *x.shape[:2], -1, self.width)
+            own = own.view(len(own_weight), *x.shape[:2], self.place.num_targets, self.width)
             variant = torch.as_tensor(turns.own_variant, device=x.device)
             total = own.relu().index_select(0, variant)
             for k, codes in seen.encoded.items():
