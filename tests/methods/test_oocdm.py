@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -340,10 +341,10 @@ def test_objectives_and_searches_combine(
     ],
 )
 def test_unknown_objectives_and_searches(option: str, name: str, message: str) -> None:
-    for make in (Oocdm, Oocdm.preset, make_method):
-        arguments = ["paper"] if make is Oocdm.preset else ["oocdm"] if make is make_method else []
+    options: dict[str, Any] = {option: name}
+    for make in (Oocdm, partial(Oocdm.preset, "paper"), partial(make_method, "oocdm")):
         with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
-            make(*arguments, **{option: name})  # type: ignore[operator]
+            make(**options)
 
 
 def test_the_paper_s_preset_is_a_choice_of_options() -> None:
