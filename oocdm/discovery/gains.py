@@ -137,10 +137,10 @@ class Tally:
         """Values (batch, object, target) as the columns have targets: (batch, target).
 
         Those of classes are sums over their objects, those of single variables stand by
-        themselves.
+        themselves; places behind them that never hold an object are no variables.
         """
         is_of_class = values.shape[2] == len(self.columns)
-        return values.sum(1) if is_of_class else values.flatten(1)
+        return values.sum(1) if is_of_class else values.flatten(1)[:, : len(self.columns)]
 
     def add(self, parts: np.ndarray, scores: Tensor, known: Tensor, group: np.ndarray) -> None:
         """Add log-likelihoods (structure * batch, target) under a structure and neighbours."""

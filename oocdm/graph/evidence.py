@@ -133,6 +133,16 @@ class Evidence:
         words = np.where(is_forbidden, "forbidden", self.decision)
         return replace(self, decision=np.where(is_required, "required", words))
 
+    def only(self, is_tested: np.ndarray) -> Evidence:
+        """The same of some edges; all others are untestable, and have no numbers."""
+        decision = np.where(is_tested, self.decision, "untestable")
+        numbers = {
+            name: np.where(is_tested, values, np.nan)
+            for name, values in self._columns.items()
+            if name != "decision"
+        }
+        return Evidence(self.edges, **numbers, decision=decision)
+
     def with_rejected(self, is_rejected: np.ndarray) -> Evidence:
         """The same, but some edges are known not to be there without a test of their own."""
         return replace(self, decision=np.where(is_rejected, "no", self.decision))

@@ -42,7 +42,7 @@ class AbstractDenseMethod(AbstractVariableMethod):
                 f"Method `{self.name}` reads all variables and cannot keep to a graph. "
                 "Leave the graph out, or choose a method that uses one."
             )
-        return layout.structure(True), layout.structure(False)
+        return layout.structure(True), layout.structure(False, False)
 
     def check_priors(self, priors: Priors) -> None:
         super().check_priors(priors)

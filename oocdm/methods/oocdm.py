@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import (
@@ -164,7 +165,14 @@ class Oocdm(AbstractClassMethod):
         if self.search_name == "leave-one-out":
             if not free.edges.any():
                 return None
-            search = Search(inquiry.data, free, self.rule, weights=inquiry.weights)
+            search = Search(
+                inquiry.data,
+                free,
+                self.rule,
+                resolution=self._resolution(model),
+                weights=inquiry.weights,
+                on_settled=inquiry.on_settled,
+            )
             return discover_leave_one_out(model, inquiry.estimate, search)
         scored = inquiry.data.rows(slice(0, self.max_scored))
         search = Search(
@@ -174,7 +182,7 @@ class Oocdm(AbstractClassMethod):
             # While edges are open a path goes only if it does harm: it may be the way in of an
             # edge that has not been learned yet. What helps too little goes in the end.
             path_threshold=0.0 if free.edges.any() else self.path_threshold,
-            resolution=model.resolution(self.schedule.resolution),
+            resolution=self._resolution(model),
             patience=min(self.patience, len(scored) // 2),
             weights=inquiry.weights,
             on_settled=inquiry.on_settled,
@@ -185,11 +193,15 @@ class Oocdm(AbstractClassMethod):
         self, model: AbstractWorldModel, graph: Graph, data: Dataset, on_settled: OnSettled | None
     ) -> Evidence:
         assert isinstance(graph, ClassGraph)  # as it finds them
-        resolution = None
         if self.search_name == "around":
             data = data.head(self.max_scored)
-            resolution = model.resolution(self.schedule.resolution)
-        return discover_variables(model, data, graph, self.rule, resolution, on_settled)
+        blur = self._resolution(model)
+        return discover_variables(model, data, graph, self.rule, blur, on_settled)
+
+    def _resolution(self, model: AbstractWorldModel) -> dict[str, Tensor] | None:
+        """Edges are judged as finely as they were learned."""
+        fraction = self.schedule.resolution
+        return model.resolution(fraction) if fraction else None
 
 
 def _any(count: int, now: LearningState, rng: np.random.Generator) -> np.ndarray:

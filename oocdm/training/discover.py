@@ -81,13 +81,19 @@ def _start(
 ) -> tuple[Structure, Structure]:
     """The structure to search around, and which parts of it may change."""
     _, free = method.start(result.model.layout, None, testable)
-    if not free.any():
+    if not (free.any() and _discovers(method)):
         raise _finds_none(method)
     free = free.with_edges(free.edges & ~(known.required | known.forbidden))
     if not free.edges.any():
         raise ModelError("discover: the priors tell of all edges: none is left to be found.")
     estimate = result.model.structure(result.graph)
     return estimate.with_edges(known.apply(estimate.edges & testable)), free
+
+
+def _discovers(method: AbstractMethod) -> bool:
+    """Whether the method has any way to find a graph."""
+    ways = ("discover_first", "discover")
+    return any(getattr(type(method), way) is not getattr(AbstractMethod, way) for way in ways)
 
 
 def _seen_both_ways(method: AbstractMethod, result: FitResult, free: Structure) -> Structure:

@@ -59,7 +59,7 @@ def keep_given(who: str, found: Discovery, estimate: Structure, free: Structure)
     """What a method found, with everything that is not free as the estimate has it.
 
     A known graph and priors hold whatever a method says. Anything but a structure of the same
-    layout raises a `ModelError` that starts with `who`.
+    layout, and evidence that agrees with it, raises a `ModelError` that starts with `who`.
 
     >>> from oocdm.graph import ClassEdges, Evidence, Layout
     >>> from oocdm.schema import ObjectClass, Real, Schema
@@ -71,6 +71,11 @@ def keep_given(who: str, found: Discovery, estimate: Structure, free: Structure)
     >>> keep_given("discover", said, layout.structure(False), free).structure.names
     ['Ball.x <- self.x']
     """
+    if not isinstance(found, Discovery):
+        raise ModelError(
+            f"{who}: expected a Discovery or None, got {type(found).__name__}. Return "
+            "Discovery(structure, evidence)."
+        )
     said = found.structure
     if not isinstance(said, Structure) or said.layout != estimate.layout:
         got = repr(said) if isinstance(said, Structure) else type(said).__name__
@@ -78,11 +83,21 @@ def keep_given(who: str, found: Discovery, estimate: Structure, free: Structure)
             f"{who}: expected a Structure of the layout that it was given, "
             f"{estimate.layout!r}, got {got}. Make one: estimate.with_edges(...)."
         )
-    structure = said.where(free, estimate)
+    if not isinstance(found.evidence, Evidence) or found.evidence.edges != said.layout.edges:
+        raise ModelError(
+            f"{who}: expected Evidence of the edges of the layout, got {found.evidence!r}. Make "
+            "one: Evidence.of_test(layout.edges, ...)."
+        )
+    structure, evidence = said.where(free, estimate), found.evidence.only(free.edges)
+    missing = structure.layout.structure(evidence.is_in, False) - structure
+    if missing.any():
+        raise ModelError(
+            f"{who}: expected every edge that the evidence decides for in the structure, got "
+            f"`{missing.names[0]}` outside. Make them agree: structure.with_edges(evidence.is_in)."
+        )
     nothing = np.zeros(len(structure.edges), dtype=bool)
-    return replace(
-        found, structure=structure, evidence=with_given(found.evidence, structure, free, nothing)
-    )
+    evidence = with_given(evidence, structure, free, nothing)
+    return replace(found, structure=structure, evidence=evidence)
 
 
 def with_given(

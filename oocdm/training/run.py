@@ -17,10 +17,9 @@ from torch import Tensor
 from oocdm.errors import GraphError, ModelError
 from oocdm.files import write_atomically
 from oocdm.graph import AbstractEdgeSpace, Evidence, Graph, Layout, graph_from_json
-from oocdm.training.trainer import Position, Trainer
+from oocdm.training.trainer import AFTER_LEARNING, Position, Trainer
 
 CHECKPOINT = Path("checkpoints") / "last.safetensors"
-AFTER_LEARNING = ("polish", "done")  # when there are two networks
 
 
 def read_json(path: Path) -> Any:
@@ -69,7 +68,7 @@ def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], path: Path)
 def write_checkpoint(folder: Path, trainer: Trainer) -> None:
     """Write all that is needed to go on: weights, optimiser, position, random state."""
     tensors = {f"model/{n}": t for n, t in trainer.model.state_dict().items()}
-    if trainer.position.phase in AFTER_LEARNING:
+    if trainer.position.phase in AFTER_LEARNING:  # there are two networks
         tensors |= {f"learned/{n}": t for n, t in trainer.learned.state_dict().items()}
     for number, state in trainer.optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser/{number}/{n}": torch.as_tensor(t) for n, t in state.items()}

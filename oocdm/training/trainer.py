@@ -34,6 +34,7 @@ CONTESTED = (0.005, 0.6)  # nats, of either sign, that may be an artefact of tra
 FIRST_DISCOVERY_SHARE = 0.5  # of limited time that discovery before any training may take
 POLISH_ROUND = 500  # steps of polishing between checkpoints
 LONGEST_POLISH = 10.0  # learning rates that a weight may move in one step of polishing
+AFTER_LEARNING = ("polish", "done")  # phases in which the graph is decided
 WARM_UP = 100  # steps until a new optimiser knows enough of the gradients for full steps
 
 
@@ -130,18 +131,20 @@ class Trainer:
     @property
     def evidence(self) -> Evidence:
         """What the data say about each edge, at the last discovery."""
-        position, edges = self.position, self.model.edges
+        position, edges, free = self.position, self.model.edges, self.free
         none = np.zeros(len(edges), dtype=bool)
         evidence = position.evidence
         if evidence is None:
-            evidence = Evidence.of_test(edges, self.free.edges, none, none)
+            if position.phase in AFTER_LEARNING:
+                free = free.with_edges(False)  # nothing is open any more: the method took them all
+            evidence = Evidence.of_test(edges, free.edges, none, none)
         # The first iteration has no estimate to learn around: its graph is preliminary.
         later = np.array(position.found[1:])
         if len(later) > 1:  # a single look agrees with itself, which says nothing
             agreement = (later == position.structure.edges).mean(0)
             stability = np.where(evidence.is_decided, agreement, np.nan)
             evidence = replace(evidence, stability=stability)
-        return with_given(evidence, position.structure, self.free, self.testable)
+        return with_given(evidence, position.structure, free, self.testable)
 
     def run(
         self,

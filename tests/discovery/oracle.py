@@ -8,9 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from oocdm.discovery import Gains, StructureParts
-from oocdm.graph import ClassEdges
+from oocdm.discovery import Gains
+from oocdm.graph import ClassEdges, Layout, Structure
 from oocdm.schema import Schema
+
+PATHS = ("one", "another", "third")
+
+
+def layout_of(schema: Schema) -> Layout:
+    """Every possible edge of a schema, and three paths for each target."""
+    return Layout(ClassEdges.of(schema), PATHS)
 
 
 @dataclass
@@ -22,7 +29,7 @@ class Oracle:
     same target, each of which carries a share of what `part` carries.
     """
 
-    schema: Schema
+    layout: Layout
     gains: np.ndarray
     stand_ins: dict[int, dict[int, float]] = field(default_factory=dict)
     calls: int = 0
@@ -30,62 +37,61 @@ class Oracle:
     @property
     def model(self) -> Any:
         return SimpleNamespace(
-            schema=self.schema, edges=ClassEdges.of(self.schema), index=ClassEdges.of(self.schema)
+            schema=self.layout.edges.schema, layout=self.layout, edges=self.layout.edges
         )
 
     def part_gains(
         self,
         model: Any,
         data: Any,
-        structure: np.ndarray,
+        structure: Structure,
         resolution: Any,
-        tested: np.ndarray | None = None,
+        tested: Structure | None = None,
         stopping: Any = None,
         on_settled: Any = None,
     ) -> Gains:
         """In place of `oocdm.discovery.part_gains`; ideal, so without errors."""
         self.calls += 1
-        parts = StructureParts.of(self.schema)
-        values = np.zeros(parts.width)
-        for columns in parts.columns:
-            for column in columns if tested is None else columns[tested[columns]]:
-                with_it, without_it = structure.copy(), structure.copy()
+        assert structure.layout == self.layout
+        values = np.zeros(len(self.layout))
+        for columns in self.layout.by_target:
+            for column in columns if tested is None else columns[tested.flags[columns]]:
+                with_it, without_it = structure.flags.copy(), structure.flags.copy()
                 with_it[column], without_it[column] = True, False
                 values[column] = self._score(with_it, columns) - self._score(without_it, columns)
-        return Gains(values, np.zeros(parts.width), np.full(parts.width, 50))
+        return Gains(values, np.zeros(len(values)), np.full(len(values), 50))
 
-    def _score(self, structure: np.ndarray, columns: np.ndarray) -> float:
+    def _score(self, flags: np.ndarray, columns: np.ndarray) -> float:
         total = 0.0
         for column in columns:
-            if structure[column]:
+            if flags[column]:
                 total += self.gains[column]
             elif self.gains[column] > 0:
                 shares = self.stand_ins.get(int(column), {})
                 total += self.gains[column] * max(
-                    (share for other, share in shares.items() if structure[other]), default=0.0
+                    (share for other, share in shares.items() if flags[other]), default=0.0
                 )
         return total
 
 
 def random_oracle(
-    schema: Schema,
     rng: np.random.Generator,
     share: tuple[float, float],
-    candidates: np.ndarray,
+    candidates: Structure,
     is_shared: bool = True,
-) -> tuple[Oracle, np.ndarray]:
+) -> tuple[Oracle, Structure]:
     """An oracle for a random true structure among the candidates, and that structure.
 
     With `is_shared` a part may stand in for several causes.
     """
-    parts = StructureParts.of(schema)
-    true = candidates & (rng.random(parts.width) < 0.4)
-    gains = np.where(true, rng.uniform(0.5, 3.0, parts.width), -rng.uniform(0, 0.01, parts.width))
+    layout = candidates.layout
+    true = candidates.flags & (rng.random(len(layout)) < 0.4)
+    gains = np.where(true, rng.uniform(0.5, 3.0, len(layout)), -rng.uniform(0, 0.01, len(layout)))
     stand_ins: dict[int, dict[int, float]] = {}
-    for columns in parts.columns:
+    for columns in layout.by_target:
         others = columns[~true[columns]]
         for part in columns[true[columns]]:
             chosen = others[rng.random(len(others)) < 0.3]
             others = others if is_shared else np.setdiff1d(others, chosen)
             stand_ins[int(part)] = {int(i): rng.uniform(*share) for i in chosen}
-    return Oracle(schema, gains, stand_ins), true
+    return Oracle(layout, gains, stand_ins), Structure(layout, true)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from oocdm.models.network import PATHS, OocdmModel
 from torch import Tensor
 
 from oocdm.data import Dataset
-from oocdm.discovery import Stopping, StructureParts, part_gains
+from oocdm.data.snapshot import Snapshot
+from oocdm.discovery import Stopping, part_gains
 from oocdm.discovery import gains as gains_module
-from oocdm.graph import ClassEdges, ClassGraph
-from oocdm.models.prediction import NormalField
+from oocdm.graph import ClassEdges, ClassGraph, Layout, Structure
+from oocdm.models.oocdm.model import OocdmModel
+from oocdm.models.prediction import CategoricalField, FieldDistribution, NormalField, Predictions
 from oocdm.models.prepared import Prepared
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from tests.inference.ragged import ragged, random_model
@@ -40,56 +41,58 @@ SCHEMA = Schema(Ant, Rock, Nest)
 DATA = ragged(SCHEMA, lengths=(4, 3, 6))
 
 
-def targets_of(schema: Schema) -> list[tuple[str, str]]:
-    return [(c, v) for c in schema.classes for v in schema.targets(c)]
+TARGETS = [(c, v) for c in SCHEMA.classes for v in SCHEMA.targets(c)]
 
 
-# ---------------------------------------------------------------- the parts of a structure
+def random_structure(layout: Layout, seed: int, share: float) -> Structure:
+    return Structure(layout, np.random.default_rng(seed).random(len(layout)) < share)
 
 
-def test_every_part_belongs_to_exactly_one_target() -> None:
-    parts = StructureParts.of(SCHEMA)
-    index = ClassEdges.of(SCHEMA)
-    assert parts.targets == targets_of(SCHEMA)
-    assert parts.width == len(index) + 3 * len(parts.targets)
-    assert sorted(np.concatenate(parts.columns).tolist()) == list(range(parts.width))
-    for (c, v), columns in zip(parts.targets, parts.columns, strict=True):
-        edges, paths = columns[: -len(PATHS)], columns[-len(PATHS) :]
-        assert {index.edges[i].target for i in edges} == {f"{c}.{v}"}
-        assert (paths >= len(index)).all()
+# ---------------------------------------------------------------- the parts of a model
 
 
-def test_columns_of_paths_are_those_that_the_model_reads() -> None:
-    model, parts = random_model(DATA), StructureParts.of(SCHEMA)
-    numbers = torch.arange(float(parts.width))[None]
-    expected = torch.cat([model.path_block(numbers, c).flatten(0, 1) for c in SCHEMA.classes])
-    for columns, row in zip(parts.columns, expected, strict=True):
-        assert columns[-len(PATHS) :].tolist() == row.tolist()
+def test_parts_are_those_that_the_model_reads() -> None:
+    """Each part alone is turned: the prediction of its own target changes, of no other."""
+    model = random_model(DATA)
+    layout, inputs = model.layout, model.inputs(DATA.transitions().before)
+    assert layout.edges.targets == tuple(f"{c}.{v}" for c, v in TARGETS)
+    full = layout.structure(True)
+    with torch.no_grad():
+        (now,) = model(inputs, model.structures(full))
+        for target, columns in zip(TARGETS, layout.by_target, strict=True):
+            for column in columns:
+                without = Structure(layout, full.flags & (np.arange(len(layout)) != column))
+                (then,) = model(inputs, model.structures(without))
+                changed = [t for t in TARGETS if not _is_close(now[t], then[t])]
+                assert changed == [target], layout.names[column]
 
 
-def test_columns_are_those_that_the_model_numbers() -> None:
-    model, parts = random_model(DATA), StructureParts.of(SCHEMA)
-    rows = [row for c in SCHEMA.classes if c in model.predictors for row in model.part_columns(c)]
-    assert [row.tolist() for row in rows] == [columns.tolist() for columns in parts.columns]
+def _is_close(one: FieldDistribution, other: FieldDistribution) -> bool:
+    if isinstance(one, NormalField) and isinstance(other, NormalField):
+        pairs = [(one.mean, other.mean), (one.sigma, other.sigma)]
+    else:
+        assert isinstance(one, CategoricalField) and isinstance(other, CategoricalField)
+        pairs = [(one.log_probabilities, other.log_probabilities)]
+    return all(torch.allclose(a, b, rtol=0, atol=1e-12) for a, b in pairs)
 
 
 # ---------------------------------------------------------------- values by their definition
 
 
 def mean_log_likelihood(
-    model: OocdmModel, data: Dataset, structure: np.ndarray, c: str, v: str, blur: float
+    model: OocdmModel, data: Dataset, structure: Structure, c: str, v: str, blur: float
 ) -> float:
     """Of one target under one structure, over all known values, with densities from NumPy."""
-    row = torch.as_tensor(structure, dtype=model.dtype)[None]
     transitions = data.transitions()
     with torch.no_grad():
-        found = model.decode(model.inputs(transitions.before), row)[c, v]
+        (predictions,) = model(model.inputs(transitions.before), model.structures(structure))
+    found = predictions[c, v]
     known = transitions.known(c, v).numpy()
     value = transitions.after[c, v].numpy()
     if isinstance(found, NormalField):
         if isinstance(found.field, Boolean):
             value = 2 * value - 1
-        sd = model.head_scales(c).change_sd[SCHEMA.targets(c).index(v)][: found.field.size]
+        sd = model.scale(c, v).change_sd[: found.field.size]
         r = blur * sd.numpy().reshape(found.field.shape)
         variance = found.sigma.numpy() ** 2 + r**2
         error = (value - found.mean.numpy()) ** 2 + r**2
@@ -104,19 +107,24 @@ def mean_log_likelihood(
     return float(score[known].sum() / known.sum())
 
 
+def predict(model: OocdmModel, before: Snapshot, graph: ClassGraph) -> Predictions:
+    (found,) = model(model.inputs(before), model.structures(graph))
+    return found
+
+
 def one_at_a_time(
-    model: OocdmModel, data: Dataset, structure: np.ndarray, blur: float = 0.0
+    model: OocdmModel, data: Dataset, structure: Structure, blur: float = 0.0
 ) -> np.ndarray:
     """With each part and without it, all else as in the structure."""
-    parts = StructureParts.of(SCHEMA)
-    values = np.full(parts.width, np.nan)
-    for (c, v), columns in zip(parts.targets, parts.columns, strict=True):
+    layout = structure.layout
+    values = np.full(len(layout), np.nan)
+    for (c, v), columns in zip(TARGETS, layout.by_target, strict=True):
         as_it_is = mean_log_likelihood(model, data, structure, c, v, blur)
         for column in columns:
-            other = structure.copy()
-            other[column] = not structure[column]
+            other = Structure(layout, structure.flags ^ (np.arange(len(layout)) == column))
             changed = mean_log_likelihood(model, data, other, c, v, blur)
-            values[column] = as_it_is - changed if structure[column] else changed - as_it_is
+            is_in = structure.flags[column]
+            values[column] = as_it_is - changed if is_in else changed - as_it_is
     return values
 
 
@@ -124,8 +132,7 @@ def one_at_a_time(
 def test_from_the_full_graph_values_are_the_paper_s_cmi(preset: str) -> None:
     """Equations for local and for global edges: log f(G_1) - log f(G_1 less the edge)."""
     model = random_model(DATA, preset)
-    parts = StructureParts.of(SCHEMA)
-    full = np.ones(parts.width, dtype=bool)
+    full = model.layout.structure(True)
     values = part_gains(model, Prepared.of(model, DATA), full, None).mean
     np.testing.assert_allclose(values, one_at_a_time(model, DATA, full), atol=1e-9)
     # The same as with graphs: all causalities, and all but one.
@@ -139,7 +146,7 @@ def test_from_the_full_graph_values_are_the_paper_s_cmi(preset: str) -> None:
         ratios = []
         for g in (graph, graph.without(edge)):
             with torch.no_grad():
-                score = model(transitions.before, g).log_prob(targets)[edge.target_class]
+                score = predict(model, transitions.before, g).log_prob(targets)[edge.target_class]
             ratios.append(score[..., SCHEMA.targets(edge.target_class).index(edge.target_field)])
         column = SCHEMA.targets(edge.target_class).index(edge.target_field)
         total = targets.known[edge.target_class][..., column].sum()
@@ -150,31 +157,31 @@ def test_from_the_full_graph_values_are_the_paper_s_cmi(preset: str) -> None:
 @pytest.mark.parametrize(("seed", "blur"), [(0, 0.0), (1, 0.1)])
 def test_values_around_another_structure(seed: int, blur: float) -> None:
     model = random_model(DATA, seed=seed)
-    structure = np.random.default_rng(seed).random(StructureParts.of(SCHEMA).width) < 0.6
+    structure = random_structure(model.layout, seed, 0.6)
     resolution = model.resolution(blur) if blur else None
     values = part_gains(model, Prepared.of(model, DATA), structure, resolution).mean
     np.testing.assert_allclose(values, one_at_a_time(model, DATA, structure, blur), atol=1e-9)
     # They are not trivial: parts matter, present and absent ones.
-    assert (np.abs(values) > 1e-4)[structure].mean() > 0.3
-    assert (np.abs(values) > 1e-4)[~structure].mean() > 0.3
+    assert (np.abs(values) > 1e-4)[structure.flags].mean() > 0.3
+    assert (np.abs(values) > 1e-4)[~structure.flags].mean() > 0.3
 
 
 def test_only_tested_parts_are_worth_anything() -> None:
     model = random_model(DATA)
     prepared = Prepared.of(model, DATA)
-    full = np.ones(StructureParts.of(SCHEMA).width, dtype=bool)
+    full = model.layout.structure(True)
     everything = part_gains(model, prepared, full, None).mean
-    tested = np.random.default_rng(0).random(len(full)) < 0.3
-    some = part_gains(model, prepared, full, None, tested).mean
-    np.testing.assert_allclose(some[tested], everything[tested], rtol=1e-10)
-    assert not some[~tested].any() and everything[~tested].any()
+    tested = random_structure(model.layout, 0, 0.3)
+    some, is_tested = part_gains(model, prepared, full, None, tested).mean, tested.flags
+    np.testing.assert_allclose(some[is_tested], everything[is_tested], rtol=1e-10)
+    assert not some[~is_tested].any() and everything[~is_tested].any()
 
 
 def test_gains_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks differ in how many values they know; the mean is over all values all the same."""
     model = random_model(DATA)
     prepared = Prepared.of(model, DATA)
-    structure = np.random.default_rng(0).random(StructureParts.of(SCHEMA).width) < 0.5
+    structure = random_structure(model.layout, 0, 0.5)
     whole = part_gains(model, prepared, structure, None)
     for chunk in (1, 2, 7):
         monkeypatch.setattr(gains_module, "CHUNK", chunk)
@@ -190,7 +197,7 @@ def test_errors_are_those_of_a_mean_over_episodes() -> None:
     """A ratio of sums over episodes, by the usual formula; here for one edge by hand."""
     data = ragged(SCHEMA, lengths=(4, 3, 6, 5, 4, 7, 3, 5, 6, 4))
     model = random_model(data)
-    full = np.ones(StructureParts.of(SCHEMA).width, dtype=bool)
+    full = model.layout.structure(True)
     found = part_gains(model, Prepared.of(model, data), full, None)
     index = ClassEdges.of(SCHEMA)
     edge = next(e for e in index.edges if str(e) == "Nest.food <- Ant[*].x")
@@ -198,7 +205,8 @@ def test_errors_are_those_of_a_mean_over_episodes() -> None:
     targets, scores = model.targets(transitions), []
     for graph in (ClassGraph.full(SCHEMA), ClassGraph.full(SCHEMA).without(edge)):
         with torch.no_grad():
-            scores.append(model(transitions.before, graph).log_prob(targets)["Nest"][..., 0])
+            predictions = predict(model, transitions.before, graph)
+            scores.append(predictions.log_prob(targets)["Nest"][..., 0])
     each = (scores[0] - scores[1]).sum(1).numpy()
     known = targets.known["Nest"][..., 0].sum(1).numpy()
     episodes = np.unique(data.episode_of)
@@ -216,10 +224,10 @@ def test_settled_parts_are_not_sampled_further() -> None:
     data = ragged(SCHEMA, lengths=(4,) * 200)
     model = random_model(data)
     prepared = Prepared.of(model, data)
-    full = np.ones(StructureParts.of(SCHEMA).width, dtype=bool)
+    full = model.layout.structure(True)
     whole = part_gains(model, prepared, full, None)
     seen: list[tuple[int, int]] = []
-    stopping = Stopping(np.full(len(full), 1e-3), errors=3.0, first_look=64)
+    stopping = Stopping(np.full(len(model.layout), 1e-3), errors=3.0, first_look=64)
     early = part_gains(
         model, prepared, full, None, None, stopping, lambda *counts: seen.append(counts)
     )
@@ -231,7 +239,7 @@ def test_settled_parts_are_not_sampled_further() -> None:
     clear = np.abs(whole.mean - 1e-3) > 3 * whole.error
     assert ((early.mean > 1e-3) == is_above)[has_stopped & clear].all()
     settled = [count for count, _ in seen]
-    assert settled == sorted(settled) and seen[-1] == (len(full), len(full))
+    assert settled == sorted(settled) and seen[-1] == (len(model.layout), len(model.layout))
 
 
 def test_an_edge_that_cannot_occur_adds_nothing() -> None:
@@ -246,7 +254,7 @@ def test_an_edge_that_cannot_occur_adds_nothing() -> None:
     index = ClassEdges.of(schema)
     # The default network is told which edges there are, the paper's is not.
     model = random_model(data, "paper")
-    full = np.ones(StructureParts.of(schema).width, dtype=bool)
+    full = model.layout.structure(True)
     values = part_gains(model, Prepared.of(model, data), full, None).mean[: len(index)]
     is_testable = index.testable(data.max_counts)
     assert is_testable.tolist() == [e.is_local for e in index.edges]

@@ -76,7 +76,7 @@ def scores_by_hand(model: OocdmModel, data: Dataset, hidden: str | None) -> np.n
             values={**before.values, c: {**before.values[c], f: values}},
         )
     with torch.no_grad():
-        predictions = model(before, GRAPH)
+        (predictions,) = model(model.inputs(before), model.structures(GRAPH))
         table = predictions.log_prob(model.targets(transitions), model.resolution(0.1))
     return np.concatenate([table[c].flatten(1).numpy() for c in ("Ball", "Sum")], axis=1)
 

@@ -116,7 +116,7 @@ def knowing(sigma: float = SIGMA, bias: float = 0.0, speed: float = 0.5) -> Any:
         )
 
     model = SimpleNamespace(
-        schema=SCHEMA, device=torch.device("cpu"), with_graph=lambda graph: predict
+        schema=SCHEMA, device=torch.device("cpu"), compile_for=lambda graph: predict
     )
     return SimpleNamespace(model=model, graph=ClassGraph.full(SCHEMA))
 

@@ -54,7 +54,8 @@ def test_the_noise_of_what_was_logged_is_kept() -> None:
     push[0, 0] = 2.0
     ant = {**logged.before.values["Ant"], "push": push}
     other = replace(logged.before, values={**logged.before.values, "Ant": ant})
-    was, would = (result.model(each, result.graph)["Ant", "x"] for each in (logged.before, other))
+    predict = result.model.compile_for(result.graph)
+    was, would = (predict(each)["Ant", "x"] for each in (logged.before, other))
     z = (logged.after["Ant", "x"] - was.mean) / was.sigma
     expected = (would.mean + would.sigma * z).float()
     torch.testing.assert_close(found.imagined[0]["Ant", "x"], expected)

@@ -35,8 +35,7 @@ def fit_of(data: Dataset, preset: str = "default", seed: int = 0) -> Fit:
 
 
 def predict(fit: Fit, data: Dataset) -> Predictions:
-    with torch.no_grad():
-        return fit.model(data.transitions().before, fit.graph)
+    return fit.model.compile_for(fit.graph)(data.transitions().before)
 
 
 def by_hand(fit: Fit, data: Dataset) -> Evaluation:

@@ -86,11 +86,10 @@ class Asked:
     """What a predictor is asked for."""
 
     def __init__(self, dynamics: Dynamics, monkeypatch: pytest.MonkeyPatch) -> None:
-        predict, self.fields = dynamics._predict_known, list[str]()
-        assert predict is not None
+        each, self.fields = dynamics._predictor.each, list[str]()
 
         def watched(before: Snapshot) -> Any:
-            predictions = predict(before)
+            predictions = each(before)
 
             class Watched:
                 def __getitem__(_, key: tuple[str, str]) -> Any:
@@ -99,7 +98,7 @@ class Asked:
 
             return Watched()
 
-        monkeypatch.setattr(dynamics, "_predict_known", watched)
+        monkeypatch.setattr(dynamics._predictor, "each", watched)
 
 
 def test_what_no_action_reaches_is_predicted_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,9 @@ from oocdm.learned import FlatEnv
 from oocdm.learned.stable_baselines import StableBaselinesEnv
 from tests.learned.toys import mouse
 
-ENV, DATA, RESULT = mouse()
+ENV, DATA, RESULT = mouse(seed=3)  # whose weights let hunger neither always rise nor always fall
 COUNTS = ENV.max_objects
-# Nothing happens to an untrained mouse; episodes that start with much hunger end at once.
+# Some episodes of an untrained mouse end at once, others last.
 TASK = Task(
     reward=lambda before, after: after["Mouse", "hunger"][:, 0] - before["Mouse", "hunger"][:, 0],
     terminated=lambda after: after["Mouse", "hunger"][:, 0] > 50,

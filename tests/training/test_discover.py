@@ -151,7 +151,10 @@ def test_what_is_no_run_no_data_and_no_threshold(quick: FitResult) -> None:
 def test_errors(quick: FitResult) -> None:
     data = collect(Followers(), 100, seed=1)
     full = fit(data, Oofull(schedule=QUICK))
-    with pytest.raises(ModelError, match=r"expected a run of the method `oocdm`, got `oofull`"):
+    with pytest.raises(
+        ModelError,
+        match=r"expected a run of a method that can hide variables, such as `oocdm`, got `oofull`",
+    ):
         discover_variables(full, data)
     with pytest.raises(ModelError, match=r"^Method `oofull` has no threshold\.$"):
         discover_variables(full, data, threshold=0.1)

@@ -233,8 +233,8 @@ def test_hiding_survives_an_interruption(phase: str, step: int, tmp_path: Path) 
 
 def test_half_of_the_samples_keep_everything() -> None:
     built = Trainer(DATA, HIDING, seed=5)
-    rows = np.arange(len(built.fitted)).repeat(20)
-    whole, partial = built.fitted.rows(torch.as_tensor(rows)).inputs, built._partial_inputs(rows)
+    rows = np.arange(len(built.training)).repeat(20)
+    whole, partial = built.training.rows(torch.as_tensor(rows)).inputs, built._partial_inputs(rows)
     flags = [(whole.features[c] != partial.features[c]).any(-1) for c in DATA.schema.classes]
     is_hidden = torch.cat([f.flatten(1) for f in flags], dim=1).double()  # (batch, variable)
     is_partial = is_hidden.any(1)
@@ -432,7 +432,7 @@ def test_training_lowers_the_loss() -> None:
 def test_sigmas_are_calibrated_after_polishing(finished: dict[str, FitResult]) -> None:
     for name, is_calibrated in (("oocdm", True), ("oofull", True), ("paper", False)):
         model = finished[name].model
-        floors = torch.cat([model.head_scales(c).sigma_floor for c in DATA.schema.classes])
+        floors = torch.cat([model.heads[c].smallest_sigma for c in DATA.schema.classes])
         assert bool((floors > 0).all()) == is_calibrated
 
 
@@ -446,10 +446,10 @@ def test_polishing_without_blur(finest: float) -> None:
 
 def test_fit_scores_held_out_episodes() -> None:
     built = Trainer(DATA, METHODS["oocdm"], seed=5)
-    fitted, held = DATA.split(0.2, 5)
-    assert (len(built.fitted), len(built.held)) == (len(fitted), len(held))
+    training, held_out = DATA.split(0.2, 5)
+    assert (len(built.training), len(built.held_out)) == (len(training), len(held_out))
     paper = Trainer(DATA, METHODS["paper"], seed=5)
-    assert paper.held is paper.fitted and len(paper.fitted) == len(DATA)
+    assert paper.held_out is paper.training and len(paper.training) == len(DATA)
 
 
 # ---------------------------------------------------------------- data of all kinds
@@ -471,8 +471,8 @@ def test_unknown_values_do_not_enter_the_loss() -> None:
     data = ragged()
     first = Trainer(data, METHODS["oofull"], seed=0)
     second = Trainer(data, METHODS["oofull"], seed=0)
-    for c, values in second.fitted.targets.values.items():
-        values[~second.fitted.targets.known[c]] = 123.0
+    for c, values in second.training.targets.values.items():
+        values[~second.training.targets.known[c]] = 123.0
     for built in (first, second):
         built.run()
     for a, b in zip(first.model.parameters(), second.model.parameters(), strict=True):

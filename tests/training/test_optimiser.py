@@ -12,13 +12,15 @@ from torch.optim import Adam, Optimizer
 
 from oocdm.errors import ModelError
 from oocdm.methods.dense import AbstractDenseModel
-from oocdm.models.head import HeadOptions, ModelOptions
+from oocdm.models.head import HeadOptions
 from oocdm.models.oocdm.model import OocdmModel
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import Encoded, Setting
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.training.optimiser import MATRICES, EigenAdam, from_matrices, make_optimiser, to_matrices
+from tests.inference.ragged import SCHEMA as RAGGED
 
 
 class Stack(nn.Module):
@@ -265,8 +267,46 @@ def first_moves(model: AbstractWorldModel) -> dict[str, float]:
 def test_the_linear_maps_of_ours_move_three_times_as_far() -> None:
     moves = first_moves(OocdmModel(Schema(Ball), ModelOptions(), None))
     boosted = {name for name, move in moves.items() if move == 3}
-    assert boosted == {"predictors.of_Ball.linear_weight"}
+    assert boosted == {"predictors.of_Ball.linear_map.weight"}
     assert {move for name, move in moves.items() if name not in boosted} == {1}
+
+
+LINEAR_MAP = r"predictors\.of_\w+\.linear_map\.weight"
+SHARED_INPUT = (
+    r"predictors\.of_\w+\.parts\.of_"
+    r"(local\.weight|messages\.own_weight|(messages|attention)\.weight\.of_\w+)"
+)
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_groups_of_ours(preset: str) -> None:
+    """Maps are the parts' own sums, and first layers are read by all targets of a class."""
+    model = OocdmModel(RAGGED, ModelOptions.preset(preset))
+    said = {
+        id(parameter): {k: v for k, v in group.items() if k != "params"}
+        for group in model.parameter_groups()
+        for parameter in group["params"]
+    }
+    expected = {LINEAR_MAP: {"matrices": "maps", "boost": 3.0}}
+    expected[SHARED_INPUT] = {"matrices": "shared_input"}
+    seen: dict[str, int] = {}
+    for name, parameter in model.named_parameters():
+        kind = next((kind for kind in expected if re.fullmatch(kind, name)), "other")
+        seen[kind] = seen.get(kind, 0) + 1
+        assert said.pop(id(parameter)) == expected.get(kind, {}), name
+    assert not said  # and each parameter is in one group
+    maps, own = (2, 1) if preset == "default" else (0, 0)  # two classes have targets
+    assert (seen.get(LINEAR_MAP, 0), seen[SHARED_INPUT]) == (maps, 2 * (1 + own + 3))
+
+
+def test_layers_that_read_shared_inputs_have_an_axis_for_targets() -> None:
+    model = OocdmModel(RAGGED, ModelOptions())
+    (shared,) = (g for g in model.parameter_groups() if g.get("matrices") == "shared_input")
+    names = {id(p): name for name, p in model.named_parameters()}
+    for parameter in shared["params"]:
+        c = names[id(parameter)].split(".")[1].removeprefix("of_")
+        inputs, targets, _ = parameter.shape
+        assert targets == len(RAGGED.targets(c)) and inputs > 1
 
 
 def test_a_parameter_of_a_user_moves_as_far_as_any_other() -> None:

@@ -159,8 +159,7 @@ def test_save_and_load(result: FitResult, folder: Path) -> None:
 def test_a_loaded_model_predicts_the_same_bits(result: FitResult, folder: Path) -> None:
     back = load(folder)
     before = ragged(seed=9).transitions().before
-    with torch.no_grad():
-        ours, theirs = (r.model(before, r.graph) for r in (result, back))
+    ours, theirs = (r.model.compile_for(r.graph)(before) for r in (result, back))
     for c, prediction in ours.classes.items():
         other = theirs.classes[c]
         assert torch.equal(prediction.mean, other.mean)

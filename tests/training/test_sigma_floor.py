@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -41,15 +41,15 @@ def floor_of(
     n = len(errors)
     sigmas = torch.as_tensor(sigma, dtype=torch.float32).expand(n)
     flags = torch.ones(n, dtype=torch.bool) if known is None else known
-    scales = SimpleNamespace(
-        change_sd=torch.full((1, 1), change_sd), sigma_floor=torch.full((1, 1), 123.0)
-    )
+    spreads = {"change_sd": torch.full((1, 1), change_sd)}
+    head = SimpleNamespace(spread=spreads.get, smallest_sigma=torch.full((1, 1), 123.0))
 
-    def predict(rows: Any) -> Predictions:
-        assert not scales.sigma_floor.any()  # earlier floors are not in the way
+    def predict(rows: Any, structures: Tensor) -> tuple[Predictions]:
+        assert structures == "structures of the graph"
+        assert not head.smallest_sigma.any()  # earlier floors are not in the way
         shape = (len(rows), 1, 1, 1)
         prediction = ClassPrediction(torch.zeros(shape), sigmas[rows].view(shape), {})
-        return Predictions(SCHEMA, {"Ball": prediction})
+        return (Predictions(SCHEMA, {"Ball": prediction}),)
 
     def chunk(rows: Tensor) -> Any:
         values = {"Ball": errors[rows].float().view(-1, 1, 1, 1)}
@@ -57,17 +57,19 @@ def floor_of(
             inputs=rows, targets=Targets(values, {"Ball": flags[rows].view(-1, 1, 1)})
         )
 
-    model = SimpleNamespace(
-        schema=SCHEMA,
-        head_scales=lambda c: scales,
-        under=lambda structures: predict,
-        options=SimpleNamespace(sigma_floor=1e-5),
-    )
+    class Model:
+        schema = SCHEMA
+        heads: ClassVar = {"Ball": head}
+        __call__ = staticmethod(predict)
+
+        def structures(self, graph: str) -> str:
+            return f"structures of {graph}"
+
     data = SimpleNamespace(
         chunks=lambda size: [chunk(rows) for rows in torch.arange(n).chunk(num_chunks)]
     )
-    calibrate_sigma(model, torch.ones(1), data, FINEST)  # type: ignore[arg-type]
-    return float(scales.sigma_floor)
+    calibrate_sigma(Model(), "the graph", data, FINEST)  # type: ignore[arg-type]
+    return float(head.smallest_sigma)
 
 
 def normal(n: int, sd: float, seed: int = 0) -> Tensor:
@@ -142,11 +144,10 @@ def test_calibrating_twice_is_calibrating_once() -> None:
     data = collect(BlockWorld(num_blocks=2), 120)
     model = random_model(data)
     prepared = Prepared.of(model, data)
-    structures = model.structures(ClassGraph.full(data.schema))
     floors = []
     for _ in range(2):
-        calibrate_sigma(model, structures, prepared, FINEST)
-        floors.append(torch.cat([model.head_scales(c).sigma_floor for c in data.schema.classes]))
+        calibrate_sigma(model, ClassGraph.full(data.schema), prepared, FINEST)
+        floors.append(torch.cat([model.heads[c].smallest_sigma for c in data.schema.classes]))
     assert torch.equal(*floors)
     assert (floors[0] > 0).all()
 
@@ -154,8 +155,9 @@ def test_calibrating_twice_is_calibrating_once() -> None:
 def test_predictions_respect_the_floor() -> None:
     data = collect(BlockWorld(num_blocks=2), 60)
     model = random_model(data)
-    graph = ClassGraph.full(data.schema)
-    before = model(data.transitions().before, graph).classes["Block"].sigma
-    model.head_scales("Block").sigma_floor.fill_(3.0)
-    after = model(data.transitions().before, graph).classes["Block"].sigma
+    inputs = model.inputs(data.transitions().before)
+    structures = model.structures(ClassGraph.full(data.schema))
+    before = model(inputs, structures)[0].classes["Block"].sigma
+    model.heads["Block"].smallest_sigma.fill_(3.0)
+    after = model(inputs, structures)[0].classes["Block"].sigma
     torch.testing.assert_close(after, (before.square() + 9).sqrt())

@@ -250,6 +250,7 @@ class _EachTarget:
     def __init__(self, targets: Mapping[tuple[str, str], TabledTarget], view: View) -> None:
         self._targets, self._view = targets, view
 
+    @torch.no_grad()
     def __getitem__(self, key: FieldKey) -> FieldDistribution:
         c, f = self._view.schema.split(key) if isinstance(key, str) else key
         target = self._targets[c, f]
