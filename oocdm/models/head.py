@@ -105,8 +105,8 @@ class Head(nn.Module):
     def of_target(self, v: str, has_self: bool) -> Callable[..., tuple[Tensor, Tensor | None]]:
         """The head of one target all of whose values are known, for rows of outputs.
 
-        Called with outputs and perhaps linear ones, (row, output) each, and what the target is
-        now, (row, component), it gives mean and sigma, or logits and nothing.
+        Called with outputs, (row, output), perhaps linear ones, as many as `num_linear` says, and
+        what the target is now, (row, component), it gives mean and sigma, or logits and nothing.
         """
         i, field = list(self.targets).index(v), self.targets[v]
         if _is_choice(field):

@@ -118,7 +118,7 @@ def test_a_single_target_has_the_head_of_all(
     linear = torch.randn(4, 5) if with_linear else None
     expected = predict(made, out, linear, now, True, has_self)
     for i, (v, field) in enumerate(made.targets.items()):
-        line = None if linear is None else linear[i : i + 1]
+        line = None if linear is None else linear[i : i + 1, : made.num_linear(v)]
         row = now[i : i + 1, : field.size]
         first, second = made.of_target(v, has_self)(out[i : i + 1], line, row)
         if second is None:

@@ -186,9 +186,20 @@ def test_draws_of_choices_follow_from_the_generator_alone() -> None:
     logits = torch.randn(6, 3, 5, generator=torch.Generator().manual_seed(0))
     field = CategoricalField(Categorical(5), log_floored_softmax(logits))
     drawn = field.sample(torch.Generator().manual_seed(1))
-    flat = field.log_probabilities.exp().flatten(0, -2)
-    expected = torch.multinomial(flat, 1, generator=torch.Generator().manual_seed(1))
-    assert torch.equal(drawn, expected.view(6, 3)) and drawn.device == logits.device
+    uniform = torch.rand(6, 3, generator=torch.Generator().manual_seed(1))
+    # The first value whose cumulated probability is above the random number.
+    is_above = field.log_probabilities.exp().cumsum(-1) > uniform.unsqueeze(-1)
+    assert torch.equal(drawn, is_above.int().argmax(-1)) and drawn.device == logits.device
+
+
+def test_choices_are_drawn_as_often_as_they_are_probable() -> None:
+    shares = torch.tensor([0.5, 0.1, 0.0, 0.4])
+    log_probabilities = shares.log().expand(20_000, 1, 4)
+    field = CategoricalField(Integer(3, 6), log_probabilities)
+    drawn = field.sample(torch.Generator().manual_seed(0)).flatten()
+    counts = torch.bincount(drawn - 3, minlength=4) / len(drawn)
+    assert counts.tolist() == pytest.approx(shares.tolist(), abs=0.015)
+    assert counts[2] == 0
 
 
 @pytest.mark.parametrize(
