@@ -49,7 +49,7 @@ def walk(x: np.ndarray) -> Dataset:
 
 
 @pytest.mark.parametrize(
-    ("change", "is_said"), [(1e-3, True), (0.1, True), (10.0, False), (0.0, False)]
+    ("change", "is_said"), [(1e-3, True), (0.1, True), (30.0, False), (0.0, False)]
 )
 def test_what_counts_is_the_usual_change(
     change: float, is_said: bool, caplog: pytest.LogCaptureFixture
