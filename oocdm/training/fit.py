@@ -301,7 +301,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     if config.get("format") != FORMAT:
         raise ModelError(
             f"Run {path}: expected a run of format {FORMAT}, got {config.get('format')!r}: another "
-            "version of oocdm wrote it. Read it with that version, or fit its data again."
+            "version of oocdm wrote it; read it with that version, or fit its data again."
         )
     return config
 

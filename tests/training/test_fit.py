@@ -21,110 +21,38 @@ from oocdm import (
     Dataset,
     FitResult,
     GraphError,
-    Integer,
     ModelError,
-    ModelOptions,
     ObjectClass,
-    Oocdm,
     Oofull,
     Progress,
     Real,
     Schedule,
     Schema,
-    collect,
     evaluate,
     fit,
     load,
     load_dataset,
-    make,
     resume,
 )
 from oocdm.graph import ClassEdges, ClassGraph
-from oocdm.methods import AbstractMethod
-from oocdm.training import Trainer, clock, trainer
+from oocdm.training import Trainer
 from oocdm.training.run import CHECKPOINT
 from tests.inference.ragged import ragged
-
-
-class Ball(ObjectClass):
-    x = Real()
-    hue = Integer(1, 3)
-    push = Real(action=True)
-
-
-class Sum(ObjectClass):
-    x = Real()
-
-
-# Two balls or three, and one sum: an edge from sum to sum cannot be tested.
-DATA = ragged(Schema(Ball, Sum), (12,) * 8, slots={"Ball": 3, "Sum": 1}, is_whole=True)
-SMALL = {"encoding_dim": 4, "local_dim": 4, "message_dim": 4, "decoder_dim": 8}
-SCHEDULE = Schedule(iterations=3, steps_per_iteration=4, polish_steps=7, patience=9, batch_size=32)
-PAPER = Schedule(
-    *(3, 4, 0, 9, 32), optimiser="adam", resolution=0.0, final_resolution=0.0, held_out=0.0
+from tests.training.toys import (
+    DATA,
+    HIDING,
+    METHODS,
+    Ball,
+    Interrupt,
+    Sum,
+    assert_same,
+    interrupt,
+    stop_at,
 )
-# Random data have no causes; with such a threshold discovery moves some edges all the same.
-METHODS: dict[str, AbstractMethod] = {
-    "oocdm": Oocdm(model=ModelOptions(**SMALL), schedule=SCHEDULE, num_graphs=8, threshold=1e-3),
-    "paper": Oocdm.preset("paper", schedule=PAPER, num_graphs=8, threshold=1e-3),
-    "oofull": Oofull(model=ModelOptions(**SMALL), schedule=SCHEDULE),
-}
 
-
-@pytest.fixture(autouse=True)
-def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seven steps of polishing are three rounds."""
-    monkeypatch.setattr(trainer, "POLISH_ROUND", 3)
-
-
-@pytest.fixture(scope="module")
-def finished() -> dict[str, FitResult]:
-    """Each method, trained without an interruption."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer, "POLISH_ROUND", 3)
-        results = {name: fit(DATA, method, seed=5) for name, method in METHODS.items()}
-    # Otherwise equal graphs would say little.
-    assert len({row["edges"] for row in results["oocdm"].history}) > 1
-    return results
-
-
-def assert_same(a: FitResult, b: FitResult) -> None:
-    """All but the clock: every bit of the weights, graph, scores and history."""
-    ours, theirs = a.model.state_dict(), b.model.state_dict()
-    assert list(ours) == list(theirs)
-    for name, tensor in ours.items():
-        assert torch.equal(tensor, theirs[name]), name
-    assert a.graph == b.graph
-    assert a.evidence.rows() == b.evidence.rows()
-    for name, tensor in a.learned.state_dict().items():
-        assert torch.equal(tensor, b.learned.state_dict()[name]), name
-    assert (a.method, a.seed) == (b.method, b.seed)
-
-    def timeless(result: FitResult) -> list[dict[str, Any]]:
-        return [{k: v for k, v in row.items() if k != "seconds"} for row in result.history]
-
-    assert timeless(a) == timeless(b)
-
+pytestmark = pytest.mark.usefixtures("short_rounds")
 
 # ---------------------------------------------------------------- interruptions
-
-
-class Interrupt(Exception):
-    """Stands for the end of the process."""
-
-
-def stop_at(phase: str, step: int) -> Any:
-    def callback(progress: Progress) -> None:
-        if (progress.phase, progress.step) == (phase, step):
-            raise Interrupt
-
-    return callback
-
-
-def interrupt(folder: Path, method: AbstractMethod, phase: str, step: int) -> None:
-    with pytest.raises(Interrupt):
-        fit(DATA, method, seed=5, folder=folder, callback=stop_at(phase, step))
-    assert not (folder / "model.safetensors").exists()
 
 
 @pytest.mark.parametrize(
@@ -220,28 +148,12 @@ def test_another_seed_gives_other_weights(finished: dict[str, FitResult]) -> Non
 # ---------------------------------------------------------------- hidden variables
 
 
-HIDING = replace(METHODS["oocdm"], hide_variables=0.3)
-
-
 @pytest.mark.parametrize(("phase", "step"), [("learn", 7), ("polish", 5)])
 def test_hiding_survives_an_interruption(phase: str, step: int, tmp_path: Path) -> None:
     interrupt(tmp_path, HIDING, phase, step)
     uninterrupted = fit(DATA, HIDING, seed=5)
     assert_same(resume(tmp_path, DATA), uninterrupted)
     assert_same(load(tmp_path), uninterrupted)
-
-
-def test_half_of_the_samples_keep_everything() -> None:
-    built = Trainer(DATA, HIDING, seed=5)
-    rows = np.arange(len(built.training)).repeat(20)
-    whole, partial = built.training.rows(torch.as_tensor(rows)).inputs, built._partial_inputs(rows)
-    flags = [(whole.features[c] != partial.features[c]).any(-1) for c in DATA.schema.classes]
-    is_hidden = torch.cat([f.flatten(1) for f in flags], dim=1).double()  # (batch, variable)
-    is_partial = is_hidden.any(1)
-    never = 0.5 * 0.7 ** is_hidden.shape[1]
-    assert float(is_partial.double().mean()) == pytest.approx(0.5 - never, abs=0.03)
-    assert float(is_hidden.mean()) == pytest.approx(0.5 * 0.3, abs=0.02)
-    assert not torch.equal(built._partial_inputs(rows).features["Ball"], partial.features["Ball"])
 
 
 @pytest.mark.parametrize("probability", [-0.1, 1.0])
@@ -292,23 +204,6 @@ def test_a_graph_of_another_schema() -> None:
 # ---------------------------------------------------------------- progress and its end
 
 
-def test_every_step_is_reported() -> None:
-    seen: list[Progress] = []
-    result = fit(DATA, METHODS["oocdm"], seed=5, callback=seen.append)
-    assert [(p.phase, p.step, p.total) for p in seen] == [
-        *(("learn", i + 1, 12) for i in range(12)),
-        *(("polish", i + 1, 7) for i in range(7)),
-    ]
-    assert all(math.isfinite(p.metrics["loss"]) for p in seen)
-    rounds = [(row["phase"], row["step"]) for row in result.history]
-    assert rounds == [*(("learn", i) for i in (4, 8, 12)), *(("polish", i) for i in (3, 6, 7))]
-    losses = [p.metrics["loss"] for p in seen]
-    assert result.history[0]["loss"] == pytest.approx(np.mean(losses[:4]))
-    assert [row["edges"] for row in result.history[2:]] == [int(result.graph.mask.sum())] * 4
-    seconds = [row["seconds"] for row in result.history]
-    assert seconds == sorted(seconds) and seconds[-1] == result.seconds
-
-
 def test_max_seconds_ends_training_early() -> None:
     seen: list[Progress] = []
     long = Schedule(iterations=500, steps_per_iteration=500, polish_steps=500, batch_size=32)
@@ -331,56 +226,6 @@ def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         fit(DATA, Oofull(schedule=long), folder=tmp_path, callback=interrupt, max_seconds=0.0)
     assert resume(tmp_path, DATA).history[-1]["step"] == 1
-
-
-class Watch:
-    """A clock that goes by steps: 1 s for each of learning, none for polishing."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def perf_counter(self) -> float:
-        return self.now
-
-    def __call__(self, progress: Progress) -> None:
-        self.now += progress.phase == "learn"
-
-
-LIMITED = Oofull(model=ModelOptions(**SMALL), schedule=replace(SCHEDULE, polish_steps=4))
-
-
-@pytest.mark.parametrize(("limit", "steps"), [(16.5, 12), (16.0, 12), (12.0, 9)])
-def test_what_limited_time_left_undone_is_told(
-    limit: float, steps: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Learning has three quarters of the time, and polishing is over long before its end."""
-    watch = Watch()
-    monkeypatch.setattr(clock, "time", watch)
-    result = fit(DATA, LIMITED, callback=watch, max_seconds=limit)
-    done = {row["phase"]: row["step"] for row in result.history}
-    assert done == {"learn": steps, "polish": 4}
-    assert result.ran_out == (steps < 12)
-    assert result.seconds < 0.99 * limit
-
-
-def test_a_resumed_phase_has_no_more_time_than_it_had(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    watch = Watch()
-    monkeypatch.setattr(clock, "time", watch)
-
-    def interrupt(progress: Progress) -> None:
-        watch(progress)
-        if progress.step == 6:
-            raise Interrupt
-
-    with pytest.raises(Interrupt):
-        fit(DATA, LIMITED, folder=tmp_path, callback=interrupt, max_seconds=12.0)
-    watch.now = 1000.0  # another process
-    result = resume(tmp_path, DATA, callback=watch)
-    whole = Watch()
-    monkeypatch.setattr(clock, "time", whole)
-    assert_same(result, fit(DATA, LIMITED, callback=whole, max_seconds=12.0))
 
 
 @pytest.mark.parametrize("name", ["schema.json", "model.safetensors", "graph.json", "history.json"])
@@ -408,50 +253,6 @@ def test_a_run_that_ends_while_it_is_written_can_go_on(
     assert_same(load(tmp_path), finished["oofull"])
 
 
-def test_training_ends_when_the_graph_has_settled() -> None:
-    method = Oocdm(
-        schedule=Schedule(9, 1, 0, patience=2, batch_size=32),
-        model=ModelOptions(**SMALL),
-        num_graphs=4,
-        threshold=math.inf,  # nothing is ever worth it
-    )
-    result = fit(DATA, method)
-    assert result.graph == ClassGraph.empty(DATA.schema)
-    edges = [row["edges"] for row in result.history]
-    assert edges[-3:] == [0, 0, 0] and edges[-4:] != [0] * 4
-
-
-def test_training_lowers_the_loss() -> None:
-    block = collect(make("block", num_blocks=2), 150, seed=0)
-    schedule = Schedule(iterations=1, steps_per_iteration=40, polish_steps=0, batch_size=64)
-    losses: list[float] = []
-    fit(block, Oofull(schedule=schedule), callback=lambda p: losses.append(p.metrics["loss"]))
-    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 5
-
-
-def test_sigmas_are_calibrated_after_polishing(finished: dict[str, FitResult]) -> None:
-    for name, is_calibrated in (("oocdm", True), ("oofull", True), ("paper", False)):
-        model = finished[name].model
-        floors = torch.cat([model.heads[c].smallest_sigma for c in DATA.schema.classes])
-        assert bool((floors > 0).all()) == is_calibrated
-
-
-@pytest.mark.parametrize("finest", [0.0, 0.003])
-def test_polishing_without_blur(finest: float) -> None:
-    """A resolution of 0 means no blur, in both phases."""
-    schedule = Schedule(1, 2, 4, batch_size=32, resolution=0.0, final_resolution=finest)
-    result = fit(DATA, Oofull(schedule=schedule))
-    assert math.isfinite(evaluate(result, DATA).aill)
-
-
-def test_fit_scores_held_out_episodes() -> None:
-    built = Trainer(DATA, METHODS["oocdm"], seed=5)
-    training, held_out = DATA.split(0.2, 5)
-    assert (len(built.training), len(built.held_out)) == (len(training), len(held_out))
-    paper = Trainer(DATA, METHODS["paper"], seed=5)
-    assert paper.held_out is paper.training and len(paper.training) == len(DATA)
-
-
 # ---------------------------------------------------------------- data of all kinds
 
 
@@ -464,19 +265,6 @@ def test_ragged_data_can_be_fitted(name: str) -> None:
     assert math.isfinite(evaluate(result, data).aill)
     for tensor in result.model.state_dict().values():
         assert tensor.isfinite().all()
-
-
-def test_unknown_values_do_not_enter_the_loss() -> None:
-    """What stands where nothing is known changes no bit of the result."""
-    data = ragged()
-    first = Trainer(data, METHODS["oofull"], seed=0)
-    second = Trainer(data, METHODS["oofull"], seed=0)
-    for c, values in second.training.targets.values.items():
-        values[~second.training.targets.known[c]] = 123.0
-    for built in (first, second):
-        built.run()
-    for a, b in zip(first.model.parameters(), second.model.parameters(), strict=True):
-        assert torch.equal(a, b)
 
 
 @pytest.mark.parametrize("name", ["type", "half", "training"])
@@ -535,33 +323,6 @@ def test_options_belong_to_a_name_not_to_a_method() -> None:
     for options in ({"threshold": 0.3}, {"preset": "paper"}):
         with pytest.raises(ModelError, match=r"^fit: "):
             fit(DATA, METHODS["oocdm"], **options)  # type: ignore[arg-type]
-
-
-def test_divergence_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "oocdm.training.trainer.mean_scores",
-        lambda scores, targets: next(iter(scores.values())).sum() * torch.inf,
-    )
-    with pytest.raises(ModelError, match="Training diverged"):
-        fit(DATA, METHODS["oofull"])
-
-
-def test_polishing_begins_with_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new optimiser knows nothing of the gradients yet, and could undo what was learned."""
-    monkeypatch.setattr(trainer, "WARM_UP", 4)
-    rates: list[float] = []
-    step = trainer.Trainer._step
-
-    def record(self: trainer.Trainer, terms: Any, rate: float, *others: Any) -> float:
-        if self.position.phase == "polish":
-            rates.append(rate)
-        return step(self, terms, rate, *others)
-
-    monkeypatch.setattr(trainer.Trainer, "_step", record)
-    fit(DATA, METHODS["oocdm"])
-    top = SCHEDULE.learning_rate
-    assert rates[0] == pytest.approx(top / 4) and rates[:4] == sorted(rates[:4])
-    assert max(rates) < top and rates[-1] < top / 4
 
 
 # ---------------------------------------------------------------- prior knowledge
@@ -712,11 +473,6 @@ def test_running_out_of_time_is_said(caplog: pytest.LogCaptureFixture) -> None:
     assert f"fit: time ran out after {done}. What it found is preliminary" in caplog.text
 
 
-def test_one_look_says_nothing_about_stability() -> None:
-    once = replace(METHODS["oocdm"], schedule=replace(SCHEDULE, iterations=2))
-    assert np.isnan(fit(DATA, once).evidence.stability).all()
-
-
 def test_categories_may_be_many() -> None:
     class Car(ObjectClass):
         zone = Categorical(100, static=True)
@@ -725,23 +481,3 @@ def test_categories_may_be_many() -> None:
     data = ragged(Schema(Car), (12,) * 4, slots={"Car": 2}, is_whole=True)
     for method in (METHODS["oocdm"], METHODS["paper"]):
         assert math.isfinite(evaluate(fit(data, method), data).aill)
-
-
-@pytest.mark.parametrize(
-    ("offset", "is_said"), [(0, False), (1_000, False), (5_400_000, True), (1_700_000_000, True)]
-)
-def test_values_too_large_for_their_changes_are_told(
-    offset: int, is_said: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Car(ObjectClass):
-        x = Real()
-        clock = Integer()
-
-    steps = np.arange(20)
-    frame = pd.DataFrame({"episode": steps // 10, "step": steps, "object": 0})
-    frame["x"], frame["clock"] = 0.5 * steps + offset, steps + offset
-    data = Dataset.from_frames({"Car": frame}, Schema(Car))
-    fit(data, "oofull", schedule={"iterations": 1, "steps_per_iteration": 1, "polish_steps": 0})
-    assert ("Field `Car.x`: values " in caplog.text) == is_said
-    assert ("Field `Car.clock`: values up to" in caplog.text) == is_said
-    assert ("Subtract a number near them from the column." in caplog.text) == is_said

@@ -281,6 +281,38 @@ def test_config_of_an_unknown_method(folder: Path) -> None:
         load(folder)
 
 
+def rewrite_format(folder: Path, number: Any) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    if number is None:
+        del config["format"]
+    else:
+        config["format"] = number
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize("number", [1, 3, "2", None])
+def test_a_run_of_another_format_is_refused(number: Any, folder: Path, tmp_path: Path) -> None:
+    """Finished or not, by whoever reads it, with what to do."""
+    unfinished = tmp_path / "unfinished"
+    interrupted(unfinished)
+    for path, ask in (
+        (folder, load),
+        (folder, lambda path: resume(path, DATA)),
+        (unfinished, load),
+        (unfinished, lambda path: resume(path, DATA)),
+    ):
+        rewrite_format(path, number)
+        message = (
+            f"Run {path}: expected a run of format 2, got {number!r}: another version of oocdm "
+            "wrote it; read it with that version, or fit its data again."
+        )
+        with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
+            ask(path)
+        rewrite_format(path, 2)
+    load(folder)
+    resume(unfinished, DATA)
+
+
 # ---------------------------------------------------------------- methods of one's own
 
 

@@ -1,0 +1,498 @@
+"""Whether a method of one's own does all that is expected of one."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from oocdm.data.dataset import Dataset
+from oocdm.data.snapshot import Transitions
+from oocdm.errors import OocdmError
+from oocdm.graph import Structure
+from oocdm.methods import AbstractMethod, DataInquiry, Inquiry, LearningState, make_method
+from oocdm.models.prepared import Prepared
+from oocdm.models.scales import Scales
+from oocdm.models.world_model import AbstractWorldModel
+from oocdm.training.fit import FitResult, fit, load
+from oocdm.training.given import keep_given
+from oocdm.training.method_checks import (
+    dataclass_problems,
+    json_problems,
+    known_problems,
+    name_problems,
+    penalty_problems,
+    start_problems,
+    term_problems,
+)
+from oocdm.training.model_checks import (
+    division_problems,
+    exchange_problems,
+    gradient_problems,
+    parent_problems,
+    prediction_problems,
+    repetition_problems,
+    same_predictions,
+)
+from oocdm.training.small_data import small_data
+
+NUM_GRAPHS = 3
+BATCH = 12  # transitions that single predictions are compared on
+QUICK = {"iterations": 2, "steps_per_iteration": 3, "polish_steps": 2, "patience": 2}
+QUICK_BATCH = 64
+
+
+def check_method(method: object, data: Dataset | None = None, seed: int = 0) -> list[str]:
+    """What is wrong with a method, in plain words; an empty list means that all is well.
+
+    `method` is a method, its class or its name. It is built, asked and trained for some steps on
+    data that are small and generated, or on the first of your own. Predictions are compared with
+    the schema and with each other: the same weights must give the same numbers, and under a graph
+    nothing but parents may change one. What training relies on is put to the test: structures that
+    keep what is given, the same weights from the same seed, runs that are read as they were saved.
+
+    >>> check_method("oofull")
+    []
+    >>> from oocdm.methods import Oofull
+    >>> class Forgetful(Oofull):
+    ...     name = "forgetful"
+    ...     def start(self, layout, known, testable):
+    ...         return layout.structure(True), layout.structure(False, False)
+    >>> print(*check_method(Forgetful()), sep="\\n")
+    Forgetful: expected a frozen dataclass, got a class that is none itself. Write \
+@dataclass(frozen=True) above it.
+    Forgetful.start: expected the edges of a known graph and no others, got `Ball.x <- self.x`, \
+which it does not have. Return layout.structure(known) where `known` is given.
+    """
+    data = small_data(seed) if data is None else data
+    trial = _Trial(data, seed)
+    with contextlib.suppress(_Stopped), torch.random.fork_rng(devices=[]), _quiet():
+        trial.run(method)
+    return list(trial.found)
+
+
+def small_data(seed: int) -> Dataset:
+    """A few hundred transitions of balls that are pushed, and of a lamp that they warm.
+
+    >>> small_data(seed=0)
+    Dataset(16 episodes, 304 transitions; Ball: 2 objects, Lamp: 1 object)
+    """
+
+    class Ball(ObjectClass):
+        x = Real()
+        place = Real(shape=(2,))
+        push = Real(action=True)
+
+    class Lamp(ObjectClass):
+        colour = Categorical(3)
+        lit = Boolean()
+        power = Real(static=True)
+
+    rng, episodes, length, balls = np.random.default_rng(seed), 16, 20, 2
+    shape = (episodes, length)
+    x, push, noise = rng.normal(size=(3, *shape, balls))
+    place = rng.normal(size=(*shape, balls, 2))
+    colour, lit = rng.integers(3, size=(*shape, 1)), np.zeros((*shape, 1), dtype=int)
+    for t in range(length - 1):
+        x[:, t + 1] = 0.8 * x[:, t] + push[:, t] + 0.1 * noise[:, t]
+        place[:, t + 1] = 0.9 * place[:, t] + 0.2 * x[:, t][..., None]
+        lit[:, t + 1, 0] = x[:, t].sum(1) > 0
+    push[:, -1] = 0.0  # the last step of an episode has no action
+    power = np.repeat(rng.normal(size=(episodes, 1, 1)), length, axis=1)
+    schema = Schema(Ball, Lamp)
+    arrays = {"Ball": {"x": x, "place": place, "push": push}}
+    arrays["Lamp"] = {"colour": colour, "lit": lit, "power": power}
+    values = {
+        c: {
+            f: array.reshape(-1, *array.shape[2:]).astype(schema.field(c, f).dtype)
+            for f, array in fields.items()
+        }
+        for c, fields in arrays.items()
+    }
+    steps, step = episodes * length, np.tile(np.arange(length), episodes)
+    present = {"Ball": np.ones((steps, balls), bool), "Lamp": np.ones((steps, 1), bool)}
+    observed = {c: {f: present[c].copy() for f in fields} for c, fields in values.items()}
+    observed["Ball"]["push"][step == length - 1] = False
+    off = np.zeros(steps, dtype=bool)
+    episode, reward = np.repeat(np.arange(episodes), length), np.zeros(steps, np.float32)
+    return Dataset(schema, values, present, observed, episode, step, reward, off, off)
+
+
+class _Stopped(Exception):
+    """What was found leaves nothing to go on with."""
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what training says: little data and a short time are not worth a word here."""
+    logger = logging.getLogger("oocdm")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+class _Trial:
+    """A method on its way through all checks, and what was found, each thing once."""
+
+    method: AbstractMethod
+    model: AbstractWorldModel
+    batch: Transitions
+
+    def __init__(self, data: Dataset, seed: int) -> None:
+        self.data, self.seed, self.name = data, seed, ""
+        self.found: dict[str, None] = {}
+
+    def run(self, method: object) -> None:
+        self.method = self._make(method)
+        self.name = type(self.method).__name__
+        self.must(name_problems(self.method))
+        self.note(dataclass_problems(self.method))
+        self.note(json_problems(self.method))
+        self._ask("check_data", self.method.check_data, self.data)
+        self._build()
+        self._check_predictions()
+        takes_graphs = self._check_start()
+        if takes_graphs:
+            self._check_graphs()
+        self._check_objective()
+        self._check_discovery()
+        if not self.found:  # what is wrong already would be told again in other words
+            self._check_training()
+
+    # ---------------------------------------------------------------- noting
+
+    def note(self, problems: Iterable[str]) -> bool:
+        """Whether there were any problems."""
+        problems = list(problems)
+        self.found |= dict.fromkeys(problems)
+        return bool(problems)
+
+    def must(self, problems: Iterable[str]) -> None:
+        if self.note(problems):
+            raise _Stopped
+
+    def _ask(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of the method says; an error is a finding after which nothing goes on."""
+        try:
+            return function(*arguments)
+        except Exception as error:
+            self.must([self._failed(what, error)])
+
+    def _failed(self, what: str, error: Exception) -> str:
+        said = "" if isinstance(error, OocdmError) else f"{type(error).__name__}: "
+        return (
+            f"{self.name}.{what}: expected it to run on {self.data!r}, got {said}{error} Call it "
+            "by itself to see where."
+        )
+
+    def _inspect(self, what: str, problems: Iterator[str]) -> bool:
+        """Note problems of the model; an error on the way is one of them."""
+        found: list[str] = []
+        try:
+            for problem in problems:
+                found.append(f"{self.name}.{what}: {problem}")
+        except Exception as error:
+            found.append(self._failed(what, error))
+        return self.note(found)
+
+    # ---------------------------------------------------------------- what it says of itself
+
+    def _make(self, method: object) -> AbstractMethod:
+        if isinstance(method, str):
+            return make_method(method)
+        if isinstance(method, type) and issubclass(method, AbstractMethod):
+            self.name = method.__name__
+            missing = sorted(getattr(method, "__abstractmethods__", ()))
+            if missing:
+                self.must(
+                    [
+                        f"{self.name}: expected a class without abstract methods, got one that "
+                        f"lacks {', '.join(f'`{each}`' for each in missing)}. Write them."
+                    ]
+                )
+            made: AbstractMethod = self._ask("__init__", method)
+            return made
+        if not isinstance(method, AbstractMethod):
+            self.must(
+                [
+                    "check_method: expected a method, its class or its name, got "
+                    f"{type(method).__name__}. Subclass oocdm.AbstractMethod."
+                ]
+            )
+        assert isinstance(method, AbstractMethod)
+        return method
+
+    def _declaration(self) -> Iterator[str]:
+        kind, name = type(self.method), getattr(self.method, "name", None)
+        if not isinstance(name, str) or not name:
+            yield (
+                f"{self.name}.name: expected a text that runs are known by, got {name!r}. Write "
+                'name: ClassVar[str] = "...".'
+            )
+        elif METHODS.get(name, kind) is not kind:
+            yield (
+                f"{self.name}.name: expected a name of its own, got `{name}`, that of "
+                f"{METHODS[name].__name__}, as which its runs would be read. Give it another."
+            )
+        is_own = is_dataclass(kind) and "__dataclass_fields__" in vars(kind)
+        if not is_own:
+            self.note(
+                [
+                    f"{self.name}: expected a frozen dataclass, got a class that is none itself. "
+                    "Write @dataclass(frozen=True) above it."
+                ]
+            )
+
+    def _json(self) -> Iterator[str]:
+        try:
+            written = self.method.to_json()
+            text = json.dumps(written, allow_nan=False)
+        except Exception as error:
+            yield (
+                f"{self.name}.to_json: expected options that JSON can hold, got "
+                f"{type(error).__name__}: {error}. Write them as numbers, texts, lists and "
+                "mappings."
+            )
+            return
+        where = f"{self.name}.from_json: expected the method back that `to_json` wrote, got"
+        try:
+            back = method_from_json(json.loads(text), type(self.method))
+        except Exception as error:
+            yield f"{where} {type(error).__name__}: {error} Make dataclasses and tuples again."
+            return
+        if back != self.method:
+            yield f"{where} {back!r}. Make dataclasses and tuples again."
+
+    # ---------------------------------------------------------------- the model
+
+    def _build(self) -> None:
+        one, other = (self._ask("build", self._new_model) for _ in range(2))
+        if not isinstance(one, AbstractWorldModel):
+            self.must(
+                [
+                    f"{self.name}.build: expected an AbstractWorldModel, got {type(one).__name__}. "
+                    "Subclass it, or AbstractVariableModel for fixed objects."
+                ]
+            )
+        self.model, self.batch = one, self.data.transitions(slice(0, BATCH))
+        ours, theirs = one.state_dict(), other.state_dict()
+        if list(ours) != list(theirs) or any(not torch.equal(ours[n], theirs[n]) for n in ours):
+            self.note(
+                [
+                    f"{self.name}.build: expected the same weights after torch.manual_seed, got "
+                    "others. Draw them by torch alone."
+                ]
+            )
+        if (one.counts is not None) != self.method.needs_fixed_objects:
+            has = "knows no numbers" if one.counts is None else "knows the numbers"
+            self.note(
+                [
+                    f"{self.name}.needs_fixed_objects: expected it to say whether the model has "
+                    f"`counts`, got {self.method.needs_fixed_objects} and a model that {has} of "
+                    "objects. Change one of them."
+                ]
+            )
+
+    def _new_model(self) -> AbstractWorldModel:
+        scales = Scales.measure(self.data.transitions())
+        torch.manual_seed(self.seed)
+        return self.method.build(self.data.schema, scales, self.data.max_counts)
+
+    def _check_predictions(self) -> None:
+        model, batch = self.model, self.batch
+        if self._inspect("build", prediction_problems(model, batch)):
+            raise _Stopped
+        self._inspect("build", gradient_problems(model, batch))
+        if self._inspect("build", repetition_problems(model, batch)):
+            raise _Stopped
+        if not self.method.needs_fixed_objects:
+            self._inspect("build", exchange_problems(model, batch))
+
+    def _check_graphs(self) -> None:
+        rng, layout = np.random.default_rng(self.seed), self.model.layout
+        structures = [
+            layout.structure(rng.random(layout.num_edges) < share)
+            for share in np.linspace(0.2, 0.8, NUM_GRAPHS)
+        ]
+        for structure in structures:
+            if self._inspect("build", parent_problems(self.model, self.batch, structure)):
+                return
+        self._inspect("build", division_problems(self.model, self.batch, structures))
+
+    # ---------------------------------------------------------------- structures
+
+    @property
+    def _testable(self) -> np.ndarray:
+        return self.model.edges.testable(self.data.max_counts)
+
+    def _check_start(self) -> bool:
+        """Whether the method takes a known graph, as it should unless it refuses."""
+        layout, testable = self.model.layout, self._testable
+        free = self._started(self._ask("start", self.method.start, layout, None, testable))[1]
+        impossible = layout.structure(free.edges & ~testable, False)
+        if impossible.any():
+            self.note(
+                [
+                    f"{self.name}.start: expected only edges to be free that can occur, got "
+                    f"`{impossible.names[0]}`. Leave out what is not `testable`."
+                ]
+            )
+        known = np.random.default_rng(self.seed).random(layout.num_edges) < 0.5
+        try:
+            given = self.method.start(layout, known, testable)
+        except OocdmError:
+            return False  # said to its user
+        except Exception as error:
+            self.must([self._failed("start", error)])
+        self._inspect("start", known_problems(*self._started(given), known))
+        return True
+
+    def _started(self, given: Any) -> tuple[Structure, Structure]:
+        if self._inspect("start", start_problems(given, self.model.layout)):
+            raise _Stopped
+        start, free = given
+        return start, free
+
+    def _unlike_known(
+        self, layout: Layout, start: np.ndarray, free: np.ndarray, known: np.ndarray
+    ) -> Iterator[str]:
+        for i in np.flatnonzero(start != known)[:1]:
+            what = "which it does not have" if start[i] else "missing"
+            yield (
+                f"{self.name}.start: expected the edges of a known graph and no others, got "
+                f"`{layout.names[i]}`, {what}. Return layout.structure(known) where `known` is "
+                "given."
+            )
+        for i in np.flatnonzero(free)[:1]:
+            yield (
+                f"{self.name}.start: expected no edge of a known graph to be free, got "
+                f"`{layout.names[i]}`. Return layout.structure(False, False) as what is free."
+            )
+
+    def _partly_free(self) -> tuple[Structure, Structure]:
+        """An estimate and what is free of it: less than the method asked for, as with priors."""
+        layout, rng = self.model.layout, np.random.default_rng(self.seed + 1)
+        start, free = self.method.start(layout, None, self._testable)
+        some, turned = (Structure(layout, rng.random(len(layout)) < 0.5) for _ in range(2))
+        return start ^ (turned & free & some), free & some
+
+    # ---------------------------------------------------------------- learning
+
+    def _check_objective(self) -> None:
+        estimate, free = self._partly_free()
+        nothing = self.model.layout.structure(False, False)
+        for iteration in range(2):
+            now = LearningState(self.model, estimate, free, nothing, iteration, iteration / 2)
+            rng = np.random.default_rng(self.seed)
+            terms = self._ask("objective", self.method.objective, now, rng)
+            if self._inspect("objective", term_problems(terms, estimate, free)):
+                raise _Stopped
+            penalty = self._ask("penalty", self.method.penalty, now)
+            if self._inspect("penalty", penalty_problems(penalty)):
+                raise _Stopped
+
+    def _term_problems(self, terms: Any, estimate: Structure, free: Structure) -> Iterator[str]:
+        where, width = f"{self.name}.objective", len(self.model.layout)
+        if not isinstance(terms, list) or not terms or not all(isinstance(t, Term) for t in terms):
+            yield f"{where}: expected a list of Terms, got {_described(terms)}. Return [Term(...)]."
+            return
+        fixed = ~free.flags
+        for term in terms:
+            rows = term.structures
+            flags = rows.detach().cpu().numpy() if isinstance(rows, torch.Tensor) else rows
+            flags = np.asarray(flags)
+            if flags.ndim != 2 or flags.shape[1] != width or not len(flags):
+                yield (
+                    f"{where}: expected structures as rows of {width} flags, one for each part of "
+                    f"the layout, got shape {flags.shape}. Take estimate.flags[None]."
+                )
+                return
+            turned = (flags != estimate.flags).any(0) & fixed
+            if turned.any():
+                name = self.model.layout.names[int(np.flatnonzero(turned)[0])]
+                yield (
+                    f"{where}: expected what is not free as the estimate has it, got `{name}` the "
+                    "other way round. Take np.where(now.free.flags, ..., now.estimate.flags)."
+                )
+                return
+
+    def _check_discovery(self) -> None:
+        estimate, free = self._partly_free()
+        if free.edges.any():
+            first = DataInquiry(self.data, free, self.seed)
+            found = self._ask("discover_first", self.method.discover_first, first)
+            self._check_found("discover_first", found, estimate, free)
+        if free.any():
+            inquiry = Inquiry(self.model, Prepared.of(self.model, self.data), estimate, free)
+            found = self._ask("discover", self.method.discover, inquiry)
+            self._check_found("discover", found, estimate, free)
+
+    def _check_found(self, what: str, found: Any, estimate: Structure, free: Structure) -> None:
+        if found is not None:
+            self._ask(what, keep_given, f"{self.name}.{what}", found, estimate, free)
+
+    # ---------------------------------------------------------------- training
+
+    def _check_training(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "run"
+            result: FitResult = self._ask("training", self._train, path)
+            self.note(self._unlearned(result))
+            back: FitResult = self._ask("loading", load, path, type(self.method))
+        if not self._predicts_as(back.model, result):
+            self.note(
+                [
+                    f"{self.name}: expected a run that is read to predict as it did, got other "
+                    "numbers. Keep all that a prediction needs in parameters and buffers, or in "
+                    "options."
+                ]
+            )
+        again: FitResult = self._ask("training", self._train, None)
+        if not self._predicts_as(again.model, result):
+            self.note(
+                [
+                    f"{self.name}: expected the same seed to give the same weights, got others. "
+                    "Draw from the `rng` that `objective` is given, and keep nothing in the method."
+                ]
+            )
+
+    def _train(self, folder: Path | None) -> FitResult:
+        schedule = self.method.schedule
+        sizes = {
+            name: min(getattr(schedule, name), QUICK_BATCH)
+            for name in ("batch_size", "polish_batch_size")
+        }
+        changes: dict[str, Any] = {**QUICK, **sizes}
+        quick = replace(self.method, schedule=replace(schedule, **changes))
+        return fit(self.data, quick, seed=self.seed, folder=folder)
+
+    def _unlearned(self, result: FitResult) -> Iterator[str]:
+        losses = [row["loss"] for row in result.history if row["loss"] is not None]
+        if not np.isfinite(losses).all():
+            yield (
+                f"{self.name}: expected finite losses, got {losses}. Bound what is divided by or "
+                "exponentiated."
+            )
+        if self._predicts_as(self.model, result):
+            yield (
+                f"{self.name}: expected training to change predictions, got the same as before. "
+                "Register what is learned as torch.nn.Parameter, and score it in `objective`."
+            )
+
+    def _predicts_as(self, model: AbstractWorldModel, result: FitResult) -> bool:
+        """Whether a model predicts as that of a result does, under its graph."""
+        structure = result.model.structure(result.graph)
+        ours, theirs = (
+            each.compile_for(structure)(self.batch.before) for each in (model, result.model)
+        )
+        return same_predictions(ours, theirs)

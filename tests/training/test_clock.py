@@ -1,0 +1,110 @@
+"""Limited time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oocdm import (
+    ModelOptions,
+    Oofull,
+    Progress,
+    fit,
+    resume,
+)
+from oocdm.training import clock
+from tests.training.toys import (
+    DATA,
+    SCHEDULE,
+    SMALL,
+    Interrupt,
+    assert_same,
+)
+
+pytestmark = pytest.mark.usefixtures("short_rounds")
+
+
+class Watch:
+    """A clock that goes by steps: 1 s for each of learning, none for polishing."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def __call__(self, progress: Progress) -> None:
+        self.now += progress.phase == "learn"
+
+
+LIMITED = Oofull(model=ModelOptions(**SMALL), schedule=replace(SCHEDULE, polish_steps=4))
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(16.5, 12), (16.0, 12), (12.0, 9)])
+def test_what_limited_time_left_undone_is_told(
+    limit: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Learning has three quarters of the time, and polishing is over long before its end."""
+    watch = Watch()
+    monkeypatch.setattr(clock, "time", watch)
+    result = fit(DATA, LIMITED, callback=watch, max_seconds=limit)
+    done = {row["phase"]: row["step"] for row in result.history}
+    assert done == {"learn": steps, "polish": 4}
+    assert result.ran_out == (steps < 12)
+    assert result.seconds < 0.99 * limit
+
+
+def test_a_resumed_phase_has_no_more_time_than_it_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Watch()
+    monkeypatch.setattr(clock, "time", watch)
+
+    def interrupt(progress: Progress) -> None:
+        watch(progress)
+        if progress.step == 6:
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        fit(DATA, LIMITED, folder=tmp_path, callback=interrupt, max_seconds=12.0)
+    watch.now = 1000.0  # another process
+    result = resume(tmp_path, DATA, callback=watch)
+    whole = Watch()
+    monkeypatch.setattr(clock, "time", whole)
+    assert_same(result, fit(DATA, LIMITED, callback=whole, max_seconds=12.0))
+
+
+def clock_at(monkeypatch: pytest.MonkeyPatch, elapsed: float, limit: float | None) -> Any:
+    watch = Watch()
+    monkeypatch.setattr(clock, "time", watch)
+    return watch, clock.Clock(elapsed, limit)
+
+
+def test_without_a_limit_no_share_is_ever_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch, unlimited = clock_at(monkeypatch, 5.0, None)
+    unlimited.start(5.0, 0.5)
+    watch.now += 100
+    assert (unlimited.share, unlimited.elapsed) == (0.0, 105.0)
+
+
+def test_a_phase_has_its_share_of_the_time_that_was_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch, limited = clock_at(monkeypatch, 2.0, 10.0)  # two seconds before an interruption
+    limited.start(2.0, 0.75)
+    shares = []
+    for _ in range(5):
+        shares.append(limited.share)
+        watch.now += 2
+    assert shares == pytest.approx([0, 1 / 3, 2 / 3, 1, 1])
+    limited.start(8.0, 1.0)
+    watch.now = 7.0  # nine seconds of training
+    assert limited.share == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("begin", [10.0, 12.0])
+def test_what_begins_too_late_is_over(begin: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, limited = clock_at(monkeypatch, begin, 10.0)
+    limited.start(begin, 1.0)
+    assert limited.share == 1.0
