@@ -49,4 +49,4 @@ def test_hidden_weights_begin_by_the_width_of_their_own_field() -> None:
     encoder = model.encoders["Ant"]
     for i, width in enumerate(encoder.widths):
         sd = encoder.hidden_weight[i, :width].std().item()
-        assert sd == pytest.approx((2 / (width + 200)) ** 0.5 / 2**0, rel=0.15)
+        assert sd == pytest.approx((width + 200) ** -0.5, rel=0.15)
