@@ -8,7 +8,6 @@ All this depends on weights and structures alone: while they stay, it is made on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -93,8 +92,3 @@ class Batched:
         )
         total = torch.baddbmm(base, each, weight.reshape(-1, width, weight.shape[3]))
         return total.view(targets, -1, weight.shape[3]).transpose(0, 1)
-
-
-def compose(predictors: Mapping[str, ClassPredictor], masks: Masks) -> dict[str, Batched]:
-    """The predictors of all classes under some structures."""
-    return {c: Batched(predictor, masks) for c, predictor in predictors.items()}
