@@ -178,8 +178,8 @@ class AbstractLinear(AbstractPart):
     def weigh(self, layer: FirstLayer, masks: Masks) -> tuple[Tensor, Tensor | None]:
         """What the first layer makes of it: (structure, input, target * out), and a bias.
 
-        `layer` is the one for the features of this part; the bias is (target, structure or 1,
-        out).
+        `layer` is the one for the features of this part. The bias, (target, structure or 1, out),
+        takes the place of the layer's own: at most one part, which must be no path, may have one.
         """
 
 

@@ -1,0 +1,60 @@
+"""Small worlds whose numbers can be followed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from oocdm.data.snapshot import Snapshot
+from oocdm.models.oocdm.model import OocdmModel
+from oocdm.models.oocdm.options import ModelOptions
+from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
+
+
+class Ant(ObjectClass):
+    x = Real()
+    cell = Integer(0, 2, shape=(2,))
+    awake = Boolean()
+    colour = Categorical(["red", "blue"], static=True)
+    push = Real(action=True)
+
+
+class Hill(ObjectClass):
+    x = Real()
+    cell = Integer(0, 2)
+
+
+SCHEMA = Schema(Ant, Hill)
+
+
+def ants() -> Snapshot:
+    """Three ants and one hill; the third ant is padding, the second's x is unknown."""
+    present = {"Ant": torch.tensor([[True, True, False]]), "Hill": torch.tensor([[True]])}
+    snapshot = Snapshot.of(
+        SCHEMA,
+        {
+            "Ant": {
+                "x": torch.tensor([[2.0, 0.0, 0.0]]),
+                "cell": torch.tensor([[[0, 2], [0, 2], [0, 0]]]),
+                "awake": torch.tensor([[1, 0, 0]]),
+                "colour": torch.tensor([[0, 1, 0]]),
+                "push": torch.tensor([[0.5, -1.0, 0.0]]),
+            },
+            "Hill": {"x": torch.tensor([[5.0]]), "cell": torch.tensor([[1]])},
+        },
+        present,
+    )
+    known = {**snapshot.observed["Ant"], "x": torch.tensor([[True, False, False]])}
+    return replace(snapshot, observed={**snapshot.observed, "Ant": known})
+
+
+def model_of(options: ModelOptions | None = None) -> OocdmModel:
+    """A model of ants, with random weights also where they begin as zeros."""
+    torch.manual_seed(0)
+    model = OocdmModel(SCHEMA, options or ModelOptions()).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if not parameter.any():
+                parameter.normal_(std=0.3)
+    return model
