@@ -36,6 +36,7 @@ PLACES = {
     "envs": (0.0, 7, "the paper's worlds", BASE),
     "learned": (1.3, 7, "the model as a world", ACT),
     "report": (2.7, 7, "pictures and tables", SHELL),
+    "checks": (4.0, 7, "your own method", SHELL),
     "__init__": (0.65, 8, "import oocdm", SHELL),
     "bench": (2.0, 8, "measurements", SHELL),
     "cli": (1.3, 9, "the verbs", SHELL),

@@ -8,6 +8,7 @@ because of the libraries behind them: `save_adjacency` (matplotlib) and `StableB
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from oocdm.checks import check_method
 from oocdm.data import Dataset, Snapshot, Transitions, load_dataset
 from oocdm.discovery import Discovery, discover_by_tests
 from oocdm.envs import EnvInfo, list_envs, make
@@ -131,6 +132,7 @@ __all__ = [
     "VariableGraph",
     "WorldState",
     "check_assumptions",
+    "check_method",
     "check_world",
     "collect",
     "counterfactual",

@@ -13,6 +13,25 @@ from typing import Any
 import numpy as np
 import torch
 
+from oocdm.checks.method_checks import (
+    dataclass_problems,
+    json_problems,
+    known_problems,
+    name_problems,
+    penalty_problems,
+    start_problems,
+    term_problems,
+)
+from oocdm.checks.model_checks import (
+    division_problems,
+    exchange_problems,
+    gradient_problems,
+    parent_problems,
+    prediction_problems,
+    repetition_problems,
+    same_predictions,
+)
+from oocdm.checks.small_data import small_data
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Transitions
 from oocdm.errors import OocdmError
@@ -23,25 +42,6 @@ from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.fit import FitResult, fit, load
 from oocdm.training.given import keep_given
-from oocdm.training.method_checks import (
-    dataclass_problems,
-    json_problems,
-    known_problems,
-    name_problems,
-    penalty_problems,
-    start_problems,
-    term_problems,
-)
-from oocdm.training.model_checks import (
-    division_problems,
-    exchange_problems,
-    gradient_problems,
-    parent_problems,
-    prediction_problems,
-    repetition_problems,
-    same_predictions,
-)
-from oocdm.training.small_data import small_data
 
 NUM_GRAPHS = 3
 BATCH = 12  # transitions that single predictions are compared on
@@ -76,53 +76,6 @@ which it does not have. Return layout.structure(known) where `known` is given.
     with contextlib.suppress(_Stopped), torch.random.fork_rng(devices=[]), _quiet():
         trial.run(method)
     return list(trial.found)
-
-
-def small_data(seed: int) -> Dataset:
-    """A few hundred transitions of balls that are pushed, and of a lamp that they warm.
-
-    >>> small_data(seed=0)
-    Dataset(16 episodes, 304 transitions; Ball: 2 objects, Lamp: 1 object)
-    """
-
-    class Ball(ObjectClass):
-        x = Real()
-        place = Real(shape=(2,))
-        push = Real(action=True)
-
-    class Lamp(ObjectClass):
-        colour = Categorical(3)
-        lit = Boolean()
-        power = Real(static=True)
-
-    rng, episodes, length, balls = np.random.default_rng(seed), 16, 20, 2
-    shape = (episodes, length)
-    x, push, noise = rng.normal(size=(3, *shape, balls))
-    place = rng.normal(size=(*shape, balls, 2))
-    colour, lit = rng.integers(3, size=(*shape, 1)), np.zeros((*shape, 1), dtype=int)
-    for t in range(length - 1):
-        x[:, t + 1] = 0.8 * x[:, t] + push[:, t] + 0.1 * noise[:, t]
-        place[:, t + 1] = 0.9 * place[:, t] + 0.2 * x[:, t][..., None]
-        lit[:, t + 1, 0] = x[:, t].sum(1) > 0
-    push[:, -1] = 0.0  # the last step of an episode has no action
-    power = np.repeat(rng.normal(size=(episodes, 1, 1)), length, axis=1)
-    schema = Schema(Ball, Lamp)
-    arrays = {"Ball": {"x": x, "place": place, "push": push}}
-    arrays["Lamp"] = {"colour": colour, "lit": lit, "power": power}
-    values = {
-        c: {
-            f: array.reshape(-1, *array.shape[2:]).astype(schema.field(c, f).dtype)
-            for f, array in fields.items()
-        }
-        for c, fields in arrays.items()
-    }
-    steps, step = episodes * length, np.tile(np.arange(length), episodes)
-    present = {"Ball": np.ones((steps, balls), bool), "Lamp": np.ones((steps, 1), bool)}
-    observed = {c: {f: present[c].copy() for f in fields} for c, fields in values.items()}
-    observed["Ball"]["push"][step == length - 1] = False
-    off = np.zeros(steps, dtype=bool)
-    episode, reward = np.repeat(np.arange(episodes), length), np.zeros(steps, np.float32)
-    return Dataset(schema, values, present, observed, episode, step, reward, off, off)
 
 
 class _Stopped(Exception):
@@ -232,47 +185,6 @@ class _Trial:
         assert isinstance(method, AbstractMethod)
         return method
 
-    def _declaration(self) -> Iterator[str]:
-        kind, name = type(self.method), getattr(self.method, "name", None)
-        if not isinstance(name, str) or not name:
-            yield (
-                f"{self.name}.name: expected a text that runs are known by, got {name!r}. Write "
-                'name: ClassVar[str] = "...".'
-            )
-        elif METHODS.get(name, kind) is not kind:
-            yield (
-                f"{self.name}.name: expected a name of its own, got `{name}`, that of "
-                f"{METHODS[name].__name__}, as which its runs would be read. Give it another."
-            )
-        is_own = is_dataclass(kind) and "__dataclass_fields__" in vars(kind)
-        if not is_own:
-            self.note(
-                [
-                    f"{self.name}: expected a frozen dataclass, got a class that is none itself. "
-                    "Write @dataclass(frozen=True) above it."
-                ]
-            )
-
-    def _json(self) -> Iterator[str]:
-        try:
-            written = self.method.to_json()
-            text = json.dumps(written, allow_nan=False)
-        except Exception as error:
-            yield (
-                f"{self.name}.to_json: expected options that JSON can hold, got "
-                f"{type(error).__name__}: {error}. Write them as numbers, texts, lists and "
-                "mappings."
-            )
-            return
-        where = f"{self.name}.from_json: expected the method back that `to_json` wrote, got"
-        try:
-            back = method_from_json(json.loads(text), type(self.method))
-        except Exception as error:
-            yield f"{where} {type(error).__name__}: {error} Make dataclasses and tuples again."
-            return
-        if back != self.method:
-            yield f"{where} {back!r}. Make dataclasses and tuples again."
-
     # ---------------------------------------------------------------- the model
 
     def _build(self) -> None:
@@ -363,22 +275,6 @@ class _Trial:
         start, free = given
         return start, free
 
-    def _unlike_known(
-        self, layout: Layout, start: np.ndarray, free: np.ndarray, known: np.ndarray
-    ) -> Iterator[str]:
-        for i in np.flatnonzero(start != known)[:1]:
-            what = "which it does not have" if start[i] else "missing"
-            yield (
-                f"{self.name}.start: expected the edges of a known graph and no others, got "
-                f"`{layout.names[i]}`, {what}. Return layout.structure(known) where `known` is "
-                "given."
-            )
-        for i in np.flatnonzero(free)[:1]:
-            yield (
-                f"{self.name}.start: expected no edge of a known graph to be free, got "
-                f"`{layout.names[i]}`. Return layout.structure(False, False) as what is free."
-            )
-
     def _partly_free(self) -> tuple[Structure, Structure]:
         """An estimate and what is free of it: less than the method asked for, as with priors."""
         layout, rng = self.model.layout, np.random.default_rng(self.seed + 1)
@@ -400,31 +296,6 @@ class _Trial:
             penalty = self._ask("penalty", self.method.penalty, now)
             if self._inspect("penalty", penalty_problems(penalty)):
                 raise _Stopped
-
-    def _term_problems(self, terms: Any, estimate: Structure, free: Structure) -> Iterator[str]:
-        where, width = f"{self.name}.objective", len(self.model.layout)
-        if not isinstance(terms, list) or not terms or not all(isinstance(t, Term) for t in terms):
-            yield f"{where}: expected a list of Terms, got {_described(terms)}. Return [Term(...)]."
-            return
-        fixed = ~free.flags
-        for term in terms:
-            rows = term.structures
-            flags = rows.detach().cpu().numpy() if isinstance(rows, torch.Tensor) else rows
-            flags = np.asarray(flags)
-            if flags.ndim != 2 or flags.shape[1] != width or not len(flags):
-                yield (
-                    f"{where}: expected structures as rows of {width} flags, one for each part of "
-                    f"the layout, got shape {flags.shape}. Take estimate.flags[None]."
-                )
-                return
-            turned = (flags != estimate.flags).any(0) & fixed
-            if turned.any():
-                name = self.model.layout.names[int(np.flatnonzero(turned)[0])]
-                yield (
-                    f"{where}: expected what is not free as the estimate has it, got `{name}` the "
-                    "other way round. Take np.where(now.free.flags, ..., now.estimate.flags)."
-                )
-                return
 
     def _check_discovery(self) -> None:
         estimate, free = self._partly_free()
