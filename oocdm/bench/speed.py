@@ -15,7 +15,7 @@ from oocdm.bench.cells import experiment
 from oocdm.bench.literal import literal_gains
 from oocdm.bench.machine import describe_machine
 from oocdm.data import Dataset, Snapshot
-from oocdm.discovery import part_gains
+from oocdm.discovery import element_gains
 from oocdm.envs import make
 from oocdm.files import write_json
 from oocdm.graph import ClassGraph, Structure
@@ -115,7 +115,7 @@ def _tasks(env: str, preset: str, steps: int) -> dict[str, tuple[Task, Task]]:
             lambda: _predict(predict_literally, states),
         ),
         "discovery": (
-            lambda: part_gains(fast, everything, _full(fast), None, testable),
+            lambda: element_gains(fast, everything, _full(fast), None, testable),
             lambda: literal_gains(reference, everything, _full(fast), testable),
         ),
     }
@@ -210,7 +210,9 @@ def _grow(num_blocks: int, preset: str) -> dict[str, Any]:
     predict, states = fast.compile_for(graph), data.transitions().before
     training = _measure(lambda: _train(fast, batch, graph, RANDOM_GRAPHS), 3)
     prediction = _measure(lambda: _predict(predict, states), 3)
-    discovery = _measure(lambda: part_gains(fast, batch, _full(fast), None, _edges(fast, data)), 3)
+    discovery = _measure(
+        lambda: element_gains(fast, batch, _full(fast), None, _edges(fast, data)), 3
+    )
     return {
         "blocks": num_blocks,
         "preset": preset,

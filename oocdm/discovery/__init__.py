@@ -5,7 +5,7 @@ from oocdm.discovery.gains import (
     OnSettled,
     Stopping,
     Tally,
-    part_gains,
+    element_gains,
 )
 from oocdm.discovery.independence.class_tests import discover_by_tests
 from oocdm.discovery.rule import Rule
@@ -24,5 +24,5 @@ __all__ = [
     "discover_by_tests",
     "discover_leave_one_out",
     "discover_variables",
-    "part_gains",
+    "element_gains",
 ]

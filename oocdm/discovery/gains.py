@@ -1,4 +1,4 @@
-"""How much each part of a structure helps, and how sure that is.
+"""How much each element of a structure helps, and how sure that is.
 
 The gain of an edge is the log-likelihood of its target with the edge less that without it, a
 mean over transitions that the predictors were not fitted on: from the full graph, the paper's
@@ -23,30 +23,30 @@ from oocdm.models.world_model import AbstractWorldModel
 CHUNK = 256  # transitions scored at once: few enough to stay in the processor's caches
 PROMISING_ERRORS, PROMISING_NATS = 3.0, 0.005  # what surely is more than nothing
 
-# Told how many of the tested parts are settled, and how many there are.
+# Told how many of the tested elements are settled, and how many there are.
 OnSettled = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Gains:
-    """Nats that each part adds, with standard errors; `groups` is the number of episodes."""
+    """Nats that each element adds, with standard errors; `groups` is the number of episodes."""
 
     mean: np.ndarray
     error: np.ndarray
-    groups: np.ndarray  # that the error of each part was made from
+    groups: np.ndarray  # that the error of each element was made from
 
     @property
     def is_promising(self) -> np.ndarray:
-        """Which parts surely add something, however little."""
+        """Which elements surely add something, however little."""
         return self.mean > np.maximum(PROMISING_ERRORS * self.error, PROMISING_NATS)
 
     @staticmethod
     def none(num: int) -> Gains:
-        """Of so many parts, none of which is measured yet."""
+        """Of so many elements, none of which is measured yet."""
         return Gains(np.zeros(num), np.zeros(num), np.zeros(num, dtype=int))
 
     def first(self, num: int) -> Gains:
-        """Those of the first parts, such as the edges of a structure."""
+        """Those of the first elements, such as the edges of a structure."""
         return Gains(self.mean[:num], self.error[:num], self.groups[:num])
 
     def replaced(self, other: Gains, where: np.ndarray) -> Gains:
@@ -60,10 +60,10 @@ class Gains:
 
 @dataclass(frozen=True)
 class Stopping:
-    """When to stop sampling a part: its gain is `errors` standard errors away from `effect`.
+    """When to stop sampling an element: its gain is `errors` standard errors away from `effect`.
 
     Looks are taken whenever the number of transitions has doubled. What happens in one step of
-    two hundred may not have shown itself yet, so no part is given up before `patience`
+    two hundred may not have shown itself yet, so no element is given up before `patience`
     transitions. They must come in random order.
     """
 
@@ -73,14 +73,14 @@ class Stopping:
     patience: int = 1024
 
     def is_clear(self, gains: Gains, seen: int) -> np.ndarray:
-        """Which parts need no more transitions."""
+        """Which elements need no more transitions."""
         is_far = np.abs(gains.mean - self.effect) > self.errors * gains.error
         is_settled = (gains.mean > self.effect) | (seen >= self.patience)
         return is_far & is_settled & (gains.groups >= MIN_CLUSTERS)
 
 
 @torch.no_grad()
-def part_gains(
+def element_gains(
     model: AbstractWorldModel,
     data: Prepared,
     structure: Structure,
@@ -89,10 +89,10 @@ def part_gains(
     stopping: Stopping | None = None,
     on_settled: OnSettled | None = None,
 ) -> Gains:
-    """What each part adds to the log-likelihood of its target, all else as in `structure`.
+    """What each element adds to the log-likelihood of its target, all else as in `structure`.
 
-    Targets do not share predictors, so one neighbour of the structure can turn a part of each.
-    Only `tested` parts are measured, all of them by default; the others have a gain of 0.
+    Targets do not share predictors, so one neighbour of the structure can turn an element of each.
+    Only `tested` elements are measured, all of them by default; the others have a gain of 0.
     """
     layout, flags = structure.layout, structure.flags
     classes = [c for c in model.schema.classes if len(layout.of_class(c))]
@@ -104,15 +104,15 @@ def part_gains(
         stop = len(data)
         if stopping is not None:
             stop = min(stop, max(2 * start, stopping.first_look))
-        parts = {c: np.flatnonzero(is_open[tallies[c].columns].any(0)) for c in classes}
-        predict = model.compile_neighbours(Neighbours(structure, parts))
+        elements = {c: np.flatnonzero(is_open[tallies[c].columns].any(0)) for c in classes}
+        predict = model.compile_neighbours(Neighbours(structure, elements))
         for rows in range(start, stop, CHUNK):
             chunk = data.rows(slice(rows, min(rows + CHUNK, stop)))
-            targets = chunk.targets.repeat({c: 1 + len(each) for c, each in parts.items()})
+            targets = chunk.targets.repeat({c: 1 + len(each) for c, each in elements.items()})
             scores = predict(chunk.inputs).log_prob(targets, resolution)
             for c, tally in tallies.items():
                 sums = tally.by_target(scores[c]), tally.by_target(chunk.targets.known[c])
-                tally.add(parts[c], *sums, group[rows : rows + len(chunk)])
+                tally.add(elements[c], *sums, group[rows : rows + len(chunk)])
         for tally in tallies.values():
             tally.write(is_open, gains)
         if stopping is not None:
@@ -124,13 +124,13 @@ def part_gains(
 
 
 class Tally:
-    """Sums of gains over episodes for the parts of one class."""
+    """Sums of gains over episodes for the elements of one class."""
 
     def __init__(self, columns: np.ndarray, structure: np.ndarray) -> None:
-        self.columns = columns  # (target, part)
-        self.sign = np.where(structure[columns.T], 1.0, -1.0)  # (part, target)
-        num_targets, num_parts = columns.shape
-        self.sums = np.zeros((0, num_parts, num_targets))
+        self.columns = columns  # (target, element)
+        self.sign = np.where(structure[columns.T], 1.0, -1.0)  # (element, target)
+        num_targets, num_elements = columns.shape
+        self.sums = np.zeros((0, num_elements, num_targets))
         self.counts = np.zeros((0, num_targets))
 
     def by_target(self, values: Tensor) -> Tensor:
@@ -142,25 +142,25 @@ class Tally:
         is_of_class = values.shape[2] == len(self.columns)
         return values.sum(1) if is_of_class else values.flatten(1)[:, : len(self.columns)]
 
-    def add(self, parts: np.ndarray, scores: Tensor, known: Tensor, group: np.ndarray) -> None:
+    def add(self, elements: np.ndarray, scores: Tensor, known: Tensor, group: np.ndarray) -> None:
         """Add log-likelihoods (structure * batch, target) under a structure and neighbours."""
-        each = scores.unflatten(0, (1 + len(parts), -1)).double()
-        gains = (each[0] - each[1:]).cpu().numpy()  # (part, batch, target)
+        each = scores.unflatten(0, (1 + len(elements), -1)).double()
+        gains = (each[0] - each[1:]).cpu().numpy()  # (element, batch, target)
         more = int(group.max()) + 1 - len(self.sums)
         if more > 0:
             self.sums = np.concatenate([self.sums, np.zeros((more, *self.sums.shape[1:]))])
             self.counts = np.concatenate([self.counts, np.zeros((more, self.counts.shape[1]))])
         first, here = np.unique(group, return_inverse=True)
         is_in = (here[None] == np.arange(len(first))[:, None]).astype(float)  # (group, batch)
-        num_parts, batch, num_targets = gains.shape
-        sums = is_in @ gains.swapaxes(0, 1).reshape(batch, num_parts * num_targets)
-        self.sums[np.ix_(first, parts)] += sums.reshape(len(first), num_parts, num_targets)
+        num_elements, batch, num_targets = gains.shape
+        sums = is_in @ gains.swapaxes(0, 1).reshape(batch, num_elements * num_targets)
+        self.sums[np.ix_(first, elements)] += sums.reshape(len(first), num_elements, num_targets)
         self.counts[first] += is_in @ known.cpu().numpy()
 
     def write(self, is_open: np.ndarray, gains: Gains) -> None:
-        """Write means and standard errors of the parts that were still open."""
+        """Write means and standard errors of the elements that were still open."""
         total = np.maximum(self.counts.sum(0), 1)  # (target,)
-        means = self.sums.sum(0) / total  # (part, target)
+        means = self.sums.sum(0) / total  # (element, target)
         residual = self.sums - means * self.counts[:, None]
         num = np.maximum((self.counts > 0).sum(0), 1)  # (target,)
         spread = np.sqrt((residual**2).sum(0) * (num / np.maximum(num - 1, 1)))

@@ -55,7 +55,7 @@ class Rule:
         return -0.5 * math.log1p(-self.min_effect)
 
     def p_values(self, gains: Gains) -> np.ndarray:
-        """Of the hypothesis that a part adds no more than the effect; one-sided t-tests."""
+        """Of the hypothesis that an element adds no more than the effect; one-sided t-tests."""
         excess = gains.mean - self.effect
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(gains.error > 0, excess / gains.error, np.sign(excess) * np.inf)
@@ -70,7 +70,7 @@ class Rule:
     def is_found(
         self, gains: Gains, tested: np.ndarray, weights: np.ndarray | None = None
     ) -> np.ndarray:
-        """Which of the tested parts are found; larger `weights` make a part easier to find."""
+        """Which of the tested elements are found; larger `weights` make one easier to find."""
         found = np.zeros(len(tested), dtype=bool)
         if self.threshold is not None:
             found[tested] = gains.mean[tested] > self.threshold
@@ -82,7 +82,7 @@ class Rule:
         return found
 
     def is_rejected(self, gains: Gains) -> np.ndarray:
-        """Which parts do not add the effect for sure: their intervals do not reach above it."""
+        """Which elements do not add the effect for sure: their intervals do not reach above it."""
         high = gains.mean if self.threshold is not None else self.interval(gains)[1]
         return high <= self.effect
 

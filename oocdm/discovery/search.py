@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from oocdm.discovery.gains import Gains, OnSettled, Stopping, part_gains
+from oocdm.discovery.gains import Gains, OnSettled, Stopping, element_gains
 from oocdm.discovery.rule import Rule
 from oocdm.graph import Evidence, Graph, Structure
 from oocdm.models.prepared import Prepared
@@ -38,24 +38,24 @@ class Search:
     """Where and how to search: the data, what may change, and the rules."""
 
     data: Prepared
-    free: Structure  # parts that may change
+    free: Structure  # elements that may change
     rule: Rule
     path_threshold: float = 0.0  # nats that a path must add
     resolution: Mapping[str, Tensor] | None = None
-    patience: int = Stopping.patience  # transitions before a part may be given up
+    patience: int = Stopping.patience  # transitions before an element may be given up
     weights: np.ndarray | None = None  # of the edges, from soft priors
     on_settled: OnSettled | None = None
 
     def gains(self, model: AbstractWorldModel, structure: Structure, tested: Structure) -> Gains:
-        """What the tested parts add around a structure."""
+        """What the tested elements add around a structure."""
         effect = np.where(structure.layout.is_edge, self.rule.effect, self.path_threshold)
         stopping = Stopping(effect, patience=self.patience)
-        return part_gains(
+        return element_gains(
             model, self.data, structure, self.resolution, tested, stopping, self.on_settled
         )
 
     def judge(self, gains: Gains) -> tuple[np.ndarray, np.ndarray]:
-        """Which parts are helpful, and which are useless; edges may be neither."""
+        """Which elements are helpful, and which are useless; edges may be neither."""
         tested = self.free.edges
         edges, helpful = gains.first(len(tested)), gains.mean > self.path_threshold
         useless = ~helpful
@@ -80,7 +80,7 @@ def discover_leave_one_out(
     """
     tested = search.free.with_paths(False)
     full = start | tested
-    gains = part_gains(
+    gains = element_gains(
         model, search.data, full, search.resolution, tested, on_settled=search.on_settled
     )
     found = search.rule.is_found(gains.first(len(tested.edges)), tested.edges, search.weights)
@@ -92,10 +92,10 @@ def discover_around(
 ) -> Discovery:
     """Search from an estimate: add what helps, drop what does not, until nothing moves.
 
-    In each pass every target adds its most helpful absent part, or else drops the weaker half
+    In each pass every target adds its most helpful absent element, or else drops the weaker half
     of its useless ones. Two inputs that can stand in for each other are both useless while both
     are present; dropping some at a time keeps one of them, and if that was the wrong one, the
-    other adds little, but surely more than nothing: such a part is let in once, so that the two
+    other adds little, but surely more than nothing: such an element is let in once, so that the two
     can be compared. Undecided edges stay where they are, so that those of them that act only
     together go on being learned. Parts that are not free stay as they are.
     """
@@ -114,7 +114,7 @@ def discover_around(
             has_moved[columns] = len(moved) > 0
         if not has_moved.any():
             break
-        # Targets do not share predictors: those whose parts stayed have the same gains again.
+        # Targets do not share predictors: those whose elements stayed have the same gains again.
         again = Structure(layout, search.free.flags & has_moved)
         gains = gains.replaced(search.gains(model, Structure(layout, flags), again), has_moved)
     helpful, _ = search.judge(gains)
@@ -132,7 +132,7 @@ def _moves(
     is_useless: np.ndarray,
     may_be_tried: np.ndarray,
 ) -> np.ndarray:
-    """The parts of one target, of those in `columns`, to turn in one pass."""
+    """The elements of one target, of those in `columns`, to turn in one pass."""
     values, absent, present = gains.mean, columns[~is_in[columns]], columns[is_in[columns]]
     helpful = absent[is_helpful[absent]]
     if len(helpful):

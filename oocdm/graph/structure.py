@@ -1,4 +1,4 @@
-"""Structures: the parts that predictors may use, edges and paths, in one fixed order."""
+"""Structures: the elements that predictors may use, edges and paths, in one fixed order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oocdm.graph.class_graph import AbstractEdgeSpace, Graph
 
 @dataclass(frozen=True)
 class Layout:
-    """All parts that a structure may have: every possible edge, then every path of every target.
+    """All elements that a structure may have: every possible edge, then every path of every target.
 
     An edge lets a target read a field. A path is a way in which its predictor works: each of
     `paths` stands once for every target.
@@ -32,30 +32,30 @@ class Layout:
     paths: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Layout({len(self)} parts, {self.num_edges} of them edges)"
+        return f"Layout({len(self)} elements, {self.num_edges} of them edges)"
 
     def __len__(self) -> int:
         return self.num_edges + len(self.edges.targets) * len(self.paths)
 
     @cached_property
     def num_edges(self) -> int:
-        """How many of the parts are edges; they come first."""
+        """How many of the elements are edges; they come first."""
         return len(self.edges)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Every part as it is printed."""
+        """Every element as it is printed."""
         ways = (f"{target} by {path}" for target in self.edges.targets for path in self.paths)
         return (*self.edges.names, *ways)
 
     @cached_property
     def is_edge(self) -> np.ndarray:
-        """Which parts are edges."""
+        """Which elements are edges."""
         return np.arange(len(self)) < self.num_edges
 
     @cached_property
     def by_target(self) -> tuple[np.ndarray, ...]:
-        """For each target the places of its parts: the edges into it, then its paths."""
+        """For each target the places of its elements: the edges into it, then its paths."""
         num = len(self.paths)
         return tuple(
             np.concatenate([self.edges.into(target), self.num_edges + num * i + np.arange(num)])
@@ -63,7 +63,7 @@ class Layout:
         )
 
     def of_class(self, c: str) -> np.ndarray:
-        """The places of the parts of a class's targets: (target, part).
+        """The places of the elements of a class's targets: (target, element).
 
         Of class edges own fields come first, then fields of others class by class, then paths.
         """
@@ -88,13 +88,13 @@ class Layout:
         """Read back `Structure.names`."""
         unknown = sorted(set(names) - set(self.names))
         if unknown:
-            raise GraphError(f"Structure: expected parts of its layout, got `{unknown[0]}`.")
+            raise GraphError(f"Structure: expected elements of its layout, got `{unknown[0]}`.")
         return Structure(self, np.isin(self.names, names))
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """A set of parts: what a predictor may use, or equally what is free, open or in question.
+    """A set of elements: what a predictor may use, or equally what is free, open or in question.
 
     >>> from oocdm.graph import ClassEdges
     >>> from oocdm.schema import ObjectClass, Real, Schema
@@ -109,13 +109,13 @@ class Structure:
     """
 
     layout: Layout
-    flags: np.ndarray  # one boolean for each part of the layout
+    flags: np.ndarray  # one boolean for each element of the layout
 
     def __post_init__(self) -> None:
         flags = np.array(self.flags)
         if flags.dtype != bool or flags.shape != (len(self.layout),):
             raise GraphError(
-                f"Structure: expected one boolean for each of its {len(self.layout)} parts, got "
+                f"Structure: expected one boolean for each of its {len(self.layout)} elements, got "
                 f"{flags.dtype} of shape {flags.shape}."
             )
         flags.setflags(write=False)
@@ -138,7 +138,7 @@ class Structure:
 
     @property
     def names(self) -> list[str]:
-        """The parts that are in it, as they are printed; `Layout.parse` reads them back."""
+        """The elements that are in it, as they are printed; `Layout.parse` reads them back."""
         return [name for name, is_in in zip(self.layout.names, self.flags, strict=True) if is_in]
 
     def with_edges(self, edges: np.ndarray | bool) -> Structure:
@@ -150,7 +150,7 @@ class Structure:
         return self.layout.structure(self.edges, paths)
 
     def any(self) -> bool:
-        """Whether there is any part in it."""
+        """Whether there is any element in it."""
         return bool(self.flags.any())
 
     def __or__(self, other: Structure) -> Structure:
@@ -166,7 +166,7 @@ class Structure:
         return self._combine(other, np.greater)
 
     def where(self, chosen: Structure, other: Structure) -> Structure:
-        """Its own parts where they are chosen, those of another structure elsewhere."""
+        """Its own elements where they are chosen, those of another structure elsewhere."""
         return (self & chosen) | (other - chosen)
 
     def _combine(self, other: Structure, how: Callable[..., np.ndarray]) -> Structure:
@@ -192,9 +192,9 @@ class Structure:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """A structure, and those in which one part of every target of a class is turned.
+    """A structure, and those in which one element of every target of a class is turned.
 
-    `parts[class]` are the numbers of the turned parts, as `Layout.of_class` orders them: a
+    `elements[class]` are the numbers of the turned elements, as `Layout.of_class` orders them: a
     neighbour for each.
 
     >>> from oocdm.graph import ClassEdges
@@ -207,12 +207,12 @@ class Neighbours:
     """
 
     structure: Structure
-    parts: Mapping[str, np.ndarray]
+    elements: Mapping[str, np.ndarray]
 
     def of(self, c: str) -> np.ndarray:
-        """The structure, then the neighbours of a class: (1 + neighbour, part)."""
+        """The structure, then the neighbours of a class: (1 + neighbour, element)."""
         columns = self.structure.layout.of_class(c)
-        rows = np.repeat(self.structure.flags[None], 1 + len(self.parts[c]), axis=0)
-        for row, part in zip(rows[1:], self.parts[c], strict=True):
-            row[columns[:, part]] ^= True
+        rows = np.repeat(self.structure.flags[None], 1 + len(self.elements[c]), axis=0)
+        for row, element in zip(rows[1:], self.elements[c], strict=True):
+            row[columns[:, element]] ^= True
         return rows

@@ -88,8 +88,8 @@ class LearningState:
 
     model: AbstractWorldModel
     estimate: Structure  # that discovery found last
-    free: Structure  # parts that discovery may change
-    contested: Structure  # parts whose place in the estimate is not clear yet
+    free: Structure  # elements that discovery may change
+    contested: Structure  # elements whose place in the estimate is not clear yet
     iteration: int
     share: float = 0.0  # of the learning that is over
 
@@ -101,7 +101,7 @@ class Inquiry:
     model: AbstractWorldModel
     data: Prepared
     estimate: Structure  # that it starts from
-    free: Structure  # parts that it may change
+    free: Structure  # elements that it may change
     weights: np.ndarray | None = None  # how readily edges are believed beforehand, 1 on average
     on_settled: OnSettled | None = None  # told how many edges are settled
 
@@ -157,7 +157,7 @@ class AbstractMethod(ABC):
     def start(
         self, layout: Layout, known: np.ndarray | None, testable: np.ndarray
     ) -> tuple[Structure, Structure]:
-        """The structure that training starts from, and which parts of it discovery may change.
+        """The structure that training starts from, and which elements of it discovery may change.
 
         `known` are the edges that a user gave, if any; `testable` those that can occur. By default
         all that can occur are there and free, and nothing is if they were given.
@@ -187,7 +187,7 @@ class AbstractMethod(ABC):
     def discover(self, inquiry: Inquiry) -> Discovery | None:
         """A new structure from the trained model, or None if the method does not discover.
 
-        What it says of parts that are not free does not count.
+        What it says of elements that are not free does not count.
         """
         return None
 

@@ -37,10 +37,11 @@ SEARCHES = ("around", "leave-one-out")
 class Oocdm(AbstractClassMethod):
     """Learns predictors under many graphs, discovers the graph from them, and repeats.
 
-    The objective "any-structure" divides each batch among four kinds of structures: any (each part
-    present with a probability that is itself drawn), the estimate with its contested parts in any
-    combination, neighbours of the estimate (one part of each target the other way round) and the
-    estimate; the search "around" compares the estimate with its neighbours on held-out episodes.
+    The objective "any-structure" divides each batch among four kinds of structures: any (each
+    element present with a probability that is itself drawn), the estimate with its contested
+    elements in any combination, neighbours of the estimate (one element of each target the other
+    way round) and the estimate; the search "around" compares the estimate with its neighbours on
+    held-out episodes.
     `Oocdm.preset("paper")` scores every sample under "three-graphs", G_lambda, G_1 and the
     estimate, and leaves single edges out of the full graph, on the training data.
 
@@ -57,7 +58,7 @@ class Oocdm(AbstractClassMethod):
     threshold: float | None = None  # nats that an edge must add, instead of the two above
     path_threshold: float = 0.02  # nats that a path of a predictor must add
     num_graphs: int = 32  # different structures in a batch
-    contested_weight: float = 10.0  # how much more often neighbours turn a contested part
+    contested_weight: float = 10.0  # how much more often neighbours turn a contested element
     edge_probability: float = 0.9  # lambda of the paper, with "three-graphs"
     alpha: float = 1.0  # weight of the full graph, with "three-graphs"
     beta: float = 1.0  # weight of the estimate, with "three-graphs"
@@ -137,9 +138,9 @@ class Oocdm(AbstractClassMethod):
         return [Term(1.0, np.concatenate(rows))]
 
     def _neighbours(self, count: int, now: LearningState, rng: np.random.Generator) -> np.ndarray:
-        """The estimate with one part of each target turned, as discovery will compare them.
+        """The estimate with one element of each target turned, as discovery will compare them.
 
-        Contested parts are turned more often: with and without them the network must be equally
+        Contested elements are turned more often: with and without them the network must be equally
         well trained. In half of the rows an edge that comes in takes the place of another, which
         may only have stood in for it.
         """
@@ -205,7 +206,7 @@ class Oocdm(AbstractClassMethod):
 
 
 def _any(count: int, now: LearningState, rng: np.random.Generator) -> np.ndarray:
-    """Structures whose parts are present with a probability that is itself drawn."""
+    """Structures whose elements are present with a probability that is itself drawn."""
     estimate = now.estimate.flags
     probability = rng.random((count, 1))
     is_present = rng.random((count, len(estimate))) < probability
@@ -213,7 +214,7 @@ def _any(count: int, now: LearningState, rng: np.random.Generator) -> np.ndarray
 
 
 def _undecided(count: int, now: LearningState, rng: np.random.Generator) -> np.ndarray:
-    """The estimate with contested parts turned as often as not, in any combination."""
+    """The estimate with contested elements turned as often as not, in any combination."""
     estimate = now.estimate.flags
     is_turned = rng.random((count, len(estimate))) < 0.5
     return estimate ^ (is_turned & (now.contested & now.free).flags)

@@ -95,18 +95,18 @@ class AbstractVariableModel(AbstractWorldModel):
     def compile_neighbours(self, neighbours: Neighbours) -> NeighboursPredictor:
         structure, columns = neighbours.structure.flags, np.stack(self.layout.by_target)
         # Outputs do not share predictors: one part can be turned for all of them at once.
-        parts = sorted(set().union(*(each.tolist() for each in neighbours.parts.values())))
-        rows = np.repeat(structure[None], 1 + len(parts), axis=0)
-        for row, part in zip(rows[1:], parts, strict=True):
-            row[columns[:, part]] ^= True
+        elements = sorted(set().union(*(each.tolist() for each in neighbours.elements.values())))
+        rows = np.repeat(structure[None], 1 + len(elements), axis=0)
+        for row, element in zip(rows[1:], elements, strict=True):
+            row[columns[:, element]] ^= True
         structures = self.rows(rows).split(1)
 
         @torch.no_grad()
         def predict(inputs: Inputs) -> Predictions:
             found = self(inputs, *structures)
             classes = {}
-            for c, chosen in neighbours.parts.items():
-                here = [0, *(1 + parts.index(part) for part in chosen)]
+            for c, chosen in neighbours.elements.items():
+                here = [0, *(1 + elements.index(element) for element in chosen)]
                 classes[c] = ClassPrediction.stack([found[i].classes[c] for i in here])
             return Predictions(self.schema, classes)
 

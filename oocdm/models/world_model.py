@@ -48,7 +48,7 @@ class AbstractPredictor(ABC):
 class AbstractWorldModel(nn.Module):
     """A world model: distributions of every next attribute from the parents a graph allows.
 
-    Implementations say which parts their structures have, `layout`, and how a call turns inputs
+    Implementations say which elements their structures have, `layout`, and how a call turns inputs
     and structures into predictions.
     """
 
@@ -172,7 +172,7 @@ class AbstractWorldModel(nn.Module):
         @torch.no_grad()
         def predict(inputs: Inputs) -> Predictions:
             classes = {}
-            for c in neighbours.parts:
+            for c in neighbours.elements:
                 rows = self.rows(neighbours.of(c))
                 (found,) = self(inputs.repeat(len(rows)), rows)
                 classes[c] = found.classes[c]

@@ -79,7 +79,7 @@ def _known(method: AbstractMethod, result: FitResult, priors: PriorKnowledge) ->
 def _start(
     method: AbstractMethod, result: FitResult, known: Priors, testable: np.ndarray
 ) -> tuple[Structure, Structure]:
-    """The structure to search around, and which parts of it may change."""
+    """The structure to search around, and which elements of it may change."""
     _, free = method.start(result.model.layout, None, testable)
     if not (free.any() and _discovers(method)):
         raise _finds_none(method)
@@ -97,7 +97,7 @@ def _discovers(method: AbstractMethod) -> bool:
 
 
 def _seen_both_ways(method: AbstractMethod, result: FitResult, free: Structure) -> Structure:
-    """The free parts without edges that the network has never seen there, or never seen gone."""
+    """The free elements without edges that the network has never seen there, or never seen gone."""
     was_free = np.isin(result.evidence.decision, ["yes", "no", "undecided"])
     free = free.with_edges(free.edges & was_free)
     if not free.edges.any():

@@ -134,8 +134,8 @@ def to_matrices(parameter: Tensor, kind: str) -> Tensor:
 
     `by_target`: the last two axes are input and output, those before are stacked; fewer than
     three axes are one row. `shared_input`: the first axis is the input of all targets, which stand
-    side by side. `maps`: (target, part, input, output), where maps that parts add stand side by
-    side.
+    side by side. `maps`: (target, element, input, output), where maps that elements add stand side
+    by side.
 
     >>> for kind in MATRICES:
     ...     print(kind, tuple(to_matrices(torch.zeros(2, 3, 4, 5), kind).shape))
@@ -160,8 +160,8 @@ def from_matrices(matrices: Tensor, parameter: Tensor, kind: str) -> Tensor:
     True
     """
     if kind == "maps":
-        targets, parts, width, outputs = parameter.shape
-        return matrices.view(targets, width, parts, outputs).transpose(1, 2)
+        targets, elements, width, outputs = parameter.shape
+        return matrices.view(targets, width, elements, outputs).transpose(1, 2)
     return matrices.view_as(parameter)
 
 

@@ -22,11 +22,11 @@ def layout_of(schema: Schema) -> Layout:
 
 @dataclass
 class Oracle:
-    """Log-likelihoods of an ideal model: what each part is worth, and what can stand in for it.
+    """Log-likelihoods of an ideal model: what each element is worth, and what can stand in for it.
 
-    `gains` are what the parts add when nothing stands in for them (a little less than zero for
-    those that add nothing, as a fitted model would have it). `stand_ins[part]` are parts of the
-    same target, each of which carries a share of what `part` carries.
+    `gains` are what the elements add when nothing stands in for them (a little less than zero for
+    those that add nothing, as a fitted model would have it). `stand_ins[element]` are elements of
+    the same target, each of which carries a share of what `element` carries.
     """
 
     layout: Layout
@@ -40,7 +40,7 @@ class Oracle:
             schema=self.layout.edges.schema, layout=self.layout, edges=self.layout.edges
         )
 
-    def part_gains(
+    def element_gains(
         self,
         model: Any,
         data: Any,
@@ -50,7 +50,7 @@ class Oracle:
         stopping: Any = None,
         on_settled: Any = None,
     ) -> Gains:
-        """In place of `oocdm.discovery.part_gains`; ideal, so without errors."""
+        """In place of `oocdm.discovery.element_gains`; ideal, so without errors."""
         self.calls += 1
         assert structure.layout == self.layout
         values = np.zeros(len(self.layout))
@@ -82,7 +82,7 @@ def random_oracle(
 ) -> tuple[Oracle, Structure]:
     """An oracle for a random true structure among the candidates, and that structure.
 
-    With `is_shared` a part may stand in for several causes.
+    With `is_shared` an element may stand in for several causes.
     """
     layout = candidates.layout
     true = candidates.flags & (rng.random(len(layout)) < 0.4)
@@ -90,8 +90,8 @@ def random_oracle(
     stand_ins: dict[int, dict[int, float]] = {}
     for columns in layout.by_target:
         others = columns[~true[columns]]
-        for part in columns[true[columns]]:
+        for element in columns[true[columns]]:
             chosen = others[rng.random(len(others)) < 0.3]
             others = others if is_shared else np.setdiff1d(others, chosen)
-            stand_ins[int(part)] = {int(i): rng.uniform(*share) for i in chosen}
+            stand_ins[int(element)] = {int(i): rng.uniform(*share) for i in chosen}
     return Oracle(layout, gains, stand_ins), Structure(layout, true)

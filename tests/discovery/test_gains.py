@@ -9,7 +9,7 @@ from torch import Tensor
 
 from oocdm.data import Dataset
 from oocdm.data.snapshot import Snapshot
-from oocdm.discovery import Stopping, part_gains
+from oocdm.discovery import Stopping, element_gains
 from oocdm.discovery import gains as gains_module
 from oocdm.graph import ClassEdges, ClassGraph, Layout, Structure
 from oocdm.models.oocdm.model import OocdmModel
@@ -48,11 +48,11 @@ def random_structure(layout: Layout, seed: int, share: float) -> Structure:
     return Structure(layout, np.random.default_rng(seed).random(len(layout)) < share)
 
 
-# ---------------------------------------------------------------- the parts of a model
+# ---------------------------------------------------------------- the elements of a model
 
 
 def test_parts_are_those_that_the_model_reads() -> None:
-    """Each part alone is turned: the prediction of its own target changes, of no other."""
+    """Each element alone is turned: the prediction of its own target changes, of no other."""
     model = random_model(DATA)
     layout, inputs = model.layout, model.inputs(DATA.transitions().before)
     assert layout.edges.targets == tuple(f"{c}.{v}" for c, v in TARGETS)
@@ -115,7 +115,7 @@ def predict(model: OocdmModel, before: Snapshot, graph: ClassGraph) -> Predictio
 def one_at_a_time(
     model: OocdmModel, data: Dataset, structure: Structure, blur: float = 0.0
 ) -> np.ndarray:
-    """With each part and without it, all else as in the structure."""
+    """With each element and without it, all else as in the structure."""
     layout = structure.layout
     values = np.full(len(layout), np.nan)
     for (c, v), columns in zip(TARGETS, layout.by_target, strict=True):
@@ -133,7 +133,7 @@ def test_from_the_full_graph_values_are_the_paper_s_cmi(preset: str) -> None:
     """Equations for local and for global edges: log f(G_1) - log f(G_1 less the edge)."""
     model = random_model(DATA, preset)
     full = model.layout.structure(True)
-    values = part_gains(model, Prepared.of(model, DATA), full, None).mean
+    values = element_gains(model, Prepared.of(model, DATA), full, None).mean
     np.testing.assert_allclose(values, one_at_a_time(model, DATA, full), atol=1e-9)
     # The same as with graphs: all causalities, and all but one.
     index = ClassEdges.of(SCHEMA)
@@ -159,9 +159,9 @@ def test_values_around_another_structure(seed: int, blur: float) -> None:
     model = random_model(DATA, seed=seed)
     structure = random_structure(model.layout, seed, 0.6)
     resolution = model.resolution(blur) if blur else None
-    values = part_gains(model, Prepared.of(model, DATA), structure, resolution).mean
+    values = element_gains(model, Prepared.of(model, DATA), structure, resolution).mean
     np.testing.assert_allclose(values, one_at_a_time(model, DATA, structure, blur), atol=1e-9)
-    # They are not trivial: parts matter, present and absent ones.
+    # They are not trivial: elements matter, present and absent ones.
     assert (np.abs(values) > 1e-4)[structure.flags].mean() > 0.3
     assert (np.abs(values) > 1e-4)[~structure.flags].mean() > 0.3
 
@@ -170,9 +170,9 @@ def test_only_tested_parts_are_worth_anything() -> None:
     model = random_model(DATA)
     prepared = Prepared.of(model, DATA)
     full = model.layout.structure(True)
-    everything = part_gains(model, prepared, full, None).mean
+    everything = element_gains(model, prepared, full, None).mean
     tested = random_structure(model.layout, 0, 0.3)
-    some, is_tested = part_gains(model, prepared, full, None, tested).mean, tested.flags
+    some, is_tested = element_gains(model, prepared, full, None, tested).mean, tested.flags
     np.testing.assert_allclose(some[is_tested], everything[is_tested], rtol=1e-10)
     assert not some[~is_tested].any() and everything[~is_tested].any()
 
@@ -182,10 +182,10 @@ def test_gains_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     model = random_model(DATA)
     prepared = Prepared.of(model, DATA)
     structure = random_structure(model.layout, 0, 0.5)
-    whole = part_gains(model, prepared, structure, None)
+    whole = element_gains(model, prepared, structure, None)
     for chunk in (1, 2, 7):
         monkeypatch.setattr(gains_module, "CHUNK", chunk)
-        found = part_gains(model, prepared, structure, None)
+        found = element_gains(model, prepared, structure, None)
         np.testing.assert_allclose(found.mean, whole.mean, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(found.error, whole.error, rtol=1e-10, atol=1e-12)
 
@@ -198,7 +198,7 @@ def test_errors_are_those_of_a_mean_over_episodes() -> None:
     data = ragged(SCHEMA, lengths=(4, 3, 6, 5, 4, 7, 3, 5, 6, 4))
     model = random_model(data)
     full = model.layout.structure(True)
-    found = part_gains(model, Prepared.of(model, data), full, None)
+    found = element_gains(model, Prepared.of(model, data), full, None)
     index = ClassEdges.of(SCHEMA)
     edge = next(e for e in index.edges if str(e) == "Nest.food <- Ant[*].x")
     transitions = data.transitions()
@@ -225,10 +225,10 @@ def test_settled_parts_are_not_sampled_further() -> None:
     model = random_model(data)
     prepared = Prepared.of(model, data)
     full = model.layout.structure(True)
-    whole = part_gains(model, prepared, full, None)
+    whole = element_gains(model, prepared, full, None)
     seen: list[tuple[int, int]] = []
     stopping = Stopping(np.full(len(model.layout), 1e-3), errors=3.0, first_look=64)
-    early = part_gains(
+    early = element_gains(
         model, prepared, full, None, None, stopping, lambda *counts: seen.append(counts)
     )
     has_stopped = early.groups < whole.groups
@@ -255,7 +255,7 @@ def test_an_edge_that_cannot_occur_adds_nothing() -> None:
     # The default network is told which edges there are, the paper's is not.
     model = random_model(data, "paper")
     full = model.layout.structure(True)
-    values = part_gains(model, Prepared.of(model, data), full, None).mean[: len(index)]
+    values = element_gains(model, Prepared.of(model, data), full, None).mean[: len(index)]
     is_testable = index.testable(data.max_counts)
     assert is_testable.tolist() == [e.is_local for e in index.edges]
     np.testing.assert_allclose(values[~is_testable], 0, atol=1e-12)

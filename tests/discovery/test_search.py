@@ -44,7 +44,7 @@ def around(
     free = everything(oracle.layout) if free is None else free
     search = Search(None, free, Rule(threshold=threshold), path_threshold)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_module, "part_gains", oracle.part_gains)
+        patch.setattr(search_module, "element_gains", oracle.element_gains)
         return discover_around(oracle.model, start, search, **options)
 
 
@@ -54,7 +54,7 @@ def leave_one_out(
     free = oracle.layout.structure(testable, False)
     search = Search(None, free, Rule(threshold=threshold))  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_module, "part_gains", oracle.part_gains)
+        patch.setattr(search_module, "element_gains", oracle.element_gains)
         return discover_leave_one_out(oracle.model, oracle.layout.structure(False), search)
 
 
@@ -135,7 +135,7 @@ def test_leave_one_out_keeps_what_is_not_free() -> None:
     free = chosen(ONE, [True, False, True, True, True])  # paths are not asked about, free or not
     search = Search(None, free, Rule(threshold=9.0))  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_module, "part_gains", oracle.part_gains)
+        patch.setattr(search_module, "element_gains", oracle.element_gains)
         found = discover_leave_one_out(oracle.model, start, search)
     assert found.structure == start
     assert found.evidence.decision.tolist() == ["no", "untestable"]
@@ -155,7 +155,7 @@ def test_exact_recovery_from_any_start(layout: Layout, seed: int) -> None:
         assert found.structure == true, name
         assert found.graph == true.graph == found.evidence.graph
         np.testing.assert_array_equal(start.flags, before)  # the caller's own is left alone
-        expected = oracle.part_gains(None, None, true, None).first(layout.num_edges).mean
+        expected = oracle.element_gains(None, None, true, None).first(layout.num_edges).mean
         np.testing.assert_allclose(found.evidence.score, expected, atol=1e-12)
 
 
@@ -198,13 +198,13 @@ def test_a_path_is_never_tried(path: int) -> None:
     start = chosen(ONE, [False, True, False, False, False])
     seen: list[Structure] = []
 
-    def part_gains(model: Any, data: Any, structure: Structure, *others: Any) -> Any:
+    def element_gains(model: Any, data: Any, structure: Structure, *others: Any) -> Any:
         seen.append(structure)
-        return oracle.part_gains(model, data, structure, *others)
+        return oracle.element_gains(model, data, structure, *others)
 
     free, rule = everything(ONE), Rule(threshold=THRESHOLD)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_module, "part_gains", part_gains)
+        patch.setattr(search_module, "element_gains", element_gains)
         found = discover_around(oracle.model, start, Search(None, free, rule, THRESHOLD))  # type: ignore[arg-type]
     assert seen == [start] and found.structure == start
 
@@ -218,13 +218,13 @@ def test_after_a_trial_no_other_edge_of_the_target_is_tried_but_those_of_others_
     oracle = Oracle(layout, gains)
     seen: list[Structure] = []
 
-    def part_gains(model: Any, data: Any, structure: Structure, *others: Any) -> Any:
+    def element_gains(model: Any, data: Any, structure: Structure, *others: Any) -> Any:
         seen.append(structure)
-        return oracle.part_gains(model, data, structure, *others)
+        return oracle.element_gains(model, data, structure, *others)
 
     search = Search(None, everything(layout), Rule(threshold=THRESHOLD), THRESHOLD)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_module, "part_gains", part_gains)
+        patch.setattr(search_module, "element_gains", element_gains)
         discover_around(oracle.model, nothing(layout), search)
     best = [int(columns[2]) for columns in weak.values()]
     tried = [np.flatnonzero(structure.flags).tolist() for structure in seen]

@@ -9,25 +9,25 @@ from torch import Tensor, nn
 class LinearMap(nn.Module):
     """A linear map beside the network, for the means: what is a sum goes on as one elsewhere.
 
-    With `num_parts` there is one map, and for each part of the structure what its presence adds.
+    With `num_elements` there is one map, and for each element of a structure what it adds.
     """
 
-    def __init__(self, num_targets: int, width: int, outputs: int, num_parts: int) -> None:
+    def __init__(self, num_targets: int, width: int, outputs: int, num_elements: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(num_targets, 1 + num_parts, width, outputs))
+        self.weight = nn.Parameter(torch.zeros(num_targets, 1 + num_elements, width, outputs))
 
-    def literal(self, i: int, features: Tensor, parts: Tensor) -> Tensor:
-        """Outputs of target i (batch, object, output); `parts` are (batch, part)."""
+    def literal(self, i: int, features: Tensor, elements: Tensor) -> Tensor:
+        """Outputs of target i (batch, object, output); `elements` are (batch, element)."""
         weight = self.weight[i, 0]
         if self.weight.shape[1] > 1:
-            added = parts @ self.weight[i, 1:].flatten(1)
+            added = elements @ self.weight[i, 1:].flatten(1)
             weight = weight + added.unflatten(1, weight.shape)
         return features @ weight
 
-    def first(self, parts: Tensor) -> tuple[Tensor, Tensor]:
-        """Its block of the first layer and the bias; `parts` are (target, structure, part)."""
+    def first(self, elements: Tensor) -> tuple[Tensor, Tensor]:
+        """Its block of the first layer and the bias; `elements`: (target, structure, element)."""
         maps = self.weight[:, :1]
         if self.weight.shape[1] > 1:
-            added = torch.bmm(parts, self.weight[:, 1:].flatten(2))
+            added = torch.bmm(elements, self.weight[:, 1:].flatten(2))
             maps = maps + added.unflatten(2, maps.shape[2:])
         return maps, maps.new_zeros(len(maps), 1, maps.shape[3])

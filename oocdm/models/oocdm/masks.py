@@ -12,7 +12,7 @@ from oocdm.graph import ClassEdges, Layout
 
 
 class Masks:
-    """The structures of one batch, 0 to 1 for each part; what none uses need not be computed.
+    """The structures of one batch, 0 to 1 for each element; what none uses need not be computed.
 
     The batch is divided evenly, in order, among them.
     """
@@ -50,8 +50,8 @@ class Masks:
         found: np.ndarray = self.edges.global_block(self._is_on, k, c).any(1)
         return found
 
-    def parts(self, c: str) -> Tensor:
-        """All that may enter the predictors of a class: (structure, target, part)."""
+    def elements(self, c: str) -> Tensor:
+        """All that may enter the predictors of a class: (structure, target, element)."""
         return self.structures[:, torch.as_tensor(self.layout.of_class(c))]
 
     def path(self, c: str, name: str) -> Tensor:

@@ -18,7 +18,7 @@ from oocdm.models.named import ModulesByName
 from oocdm.models.oocdm.batched import Batched
 from oocdm.models.oocdm.encoder import Encoder
 from oocdm.models.oocdm.masks import Masks
-from oocdm.models.oocdm.neighbours import Around
+from oocdm.models.oocdm.neighbours import WithNeighbours
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.parts.part import Reading, Seen
 from oocdm.models.oocdm.predictor import ClassPredictor, paths_of
@@ -78,7 +78,7 @@ class OocdmModel(AbstractWorldModel):
             {
                 c: ClassPredictor(
                     *(c, options, self.featuriser, widths),
-                    num_parts=layout.of_class(c).shape[1],
+                    num_elements=layout.of_class(c).shape[1],
                     outputs=self.heads[c].num_outputs,
                 )
                 for c in schema.classes
@@ -145,7 +145,7 @@ class OocdmModel(AbstractWorldModel):
         masks = Masks(self.layout, structures)
         return {c: Batched(self.predictors[c], masks) for c in self.predictors}
 
-    def _predict(self, seen: Seen, composed: Mapping[str, Batched | Around]) -> Predictions:
+    def _predict(self, seen: Seen, composed: Mapping[str, Batched | WithNeighbours]) -> Predictions:
         classes = {c: predictor(seen, self.heads[c]) for c, predictor in composed.items()}
         return Predictions(self.schema, classes)
 
@@ -178,8 +178,10 @@ class OocdmModel(AbstractWorldModel):
         if self.is_literal:
             return super().compile_neighbours(neighbours)
         composed = {
-            c: Around(self.predictors[c], Masks(self.layout, self.rows(neighbours.of(c))), parts)
-            for c, parts in neighbours.parts.items()
+            c: WithNeighbours(
+                self.predictors[c], Masks(self.layout, self.rows(neighbours.of(c))), elements
+            )
+            for c, elements in neighbours.elements.items()
         }
 
         @torch.no_grad()

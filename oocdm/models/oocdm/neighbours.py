@@ -11,25 +11,25 @@ from torch import Tensor
 
 from oocdm.models.head import Head
 from oocdm.models.oocdm.masks import Masks
-from oocdm.models.oocdm.parts.part import AbstractGathered, AbstractLinear, GatherAround, Seen
+from oocdm.models.oocdm.parts.part import AbstractGathered, AbstractLinear, GatherNeighbours, Seen
 from oocdm.models.oocdm.predictor import ClassPredictor
 from oocdm.models.oocdm.turns import Turns, repeat
 from oocdm.models.prediction import ClassPrediction
 
 
-class Around:
+class WithNeighbours:
     """The predictors of one class under a structure and some of its neighbours.
 
     Structures come first in the batch: all samples under the structure itself, then all samples
     under its first neighbour, and so on.
     """
 
-    def __init__(self, predictor: ClassPredictor, masks: Masks, parts: np.ndarray) -> None:
+    def __init__(self, predictor: ClassPredictor, masks: Masks, elements: np.ndarray) -> None:
         self.predictor, self.c, self.masks = predictor, predictor.c, masks
-        layer, turns = predictor.first_layer(masks), Turns(predictor.c, masks, parts)
+        layer, turns = predictor.first_layer(masks), Turns(predictor.c, masks, elements)
         self.widths = layer.widths
         self.linear: list[tuple[AbstractLinear, Tensor]] = []
-        self.gathered: list[tuple[GatherAround, Tensor]] = []
+        self.gathered: list[tuple[GatherNeighbours, Tensor]] = []
         bias = layer.bias()
         for part, start in predictor.features():
             if not part.width:
@@ -43,7 +43,7 @@ class Around:
                 self.linear.append((part, (weight * gate).flatten(0, 1)))
             elif isinstance(part, AbstractGathered) and masks.has_path(self.c, part.name).any():
                 weight = (columns.weight() * gate).flatten(0, 1)
-                self.gathered.append((part.around(turns), weight))
+                self.gathered.append((part.compose_neighbours(turns), weight))
         self.bias = bias.expand(-1, len(masks), -1).flatten(0, 1).unsqueeze(1)
 
     def __call__(self, seen: Seen, head: Head) -> ClassPrediction:

@@ -18,10 +18,10 @@ NAME = "network"  # of the path: a target may do with the linear map beside it a
 
 
 class Network(nn.Module):
-    """The networks of all targets of a class; with `num_parts`, they know their structure."""
+    """The networks of all targets of a class; with `num_elements`, they know their structure."""
 
     def __init__(
-        self, num_targets: int, width: int, hidden: int, outputs: int, num_parts: int
+        self, num_targets: int, width: int, hidden: int, outputs: int, num_elements: int
     ) -> None:
         super().__init__()
         s, h = num_targets, hidden
@@ -31,22 +31,24 @@ class Network(nn.Module):
         self.bias2 = nn.Parameter(torch.zeros(s, h))
         self.weight3 = xavier(s, h, outputs, fan_in=h, fan_out=outputs)
         self.bias3 = nn.Parameter(torch.zeros(s, outputs))
-        self.structure_weight = nn.Parameter(torch.zeros(s, num_parts, h)) if num_parts else None
+        self.structure_weight = (
+            nn.Parameter(torch.zeros(s, num_elements, h)) if num_elements else None
+        )
 
-    def literal(self, i: int, features: Tensor, parts: Tensor, is_on: Tensor) -> Tensor:
-        """Outputs of target i (batch, object, output); `parts` are (batch, part)."""
+    def literal(self, i: int, features: Tensor, elements: Tensor, is_on: Tensor) -> Tensor:
+        """Outputs of target i (batch, object, output); `elements` are (batch, element)."""
         hidden = features @ self.weight1[i] + self.bias1[i]
         if self.structure_weight is not None:
-            hidden = hidden + (parts @ self.structure_weight[i]).unsqueeze(1)
+            hidden = hidden + (elements @ self.structure_weight[i]).unsqueeze(1)
         hidden = functional.leaky_relu(hidden, LEAK)
         hidden = functional.leaky_relu(hidden @ self.weight2[i] + self.bias2[i], LEAK)
         return (hidden @ self.weight3[i]) * is_on + self.bias3[i]
 
-    def first(self, parts: Tensor) -> tuple[Tensor, Tensor]:
-        """Its block of the first layer and the bias; `parts` are (target, structure, part)."""
+    def first(self, elements: Tensor) -> tuple[Tensor, Tensor]:
+        """Its block of the first layer and the bias; `elements`: (target, structure, element)."""
         bias = self.bias1.unsqueeze(1)
         if self.structure_weight is not None:
-            bias = bias + torch.bmm(parts, self.structure_weight)
+            bias = bias + torch.bmm(elements, self.structure_weight)
         return self.weight1.unsqueeze(1), bias
 
     def finish(self, hidden: Tensor, masks: Masks, c: str, leading: tuple[int, int]) -> Tensor:

@@ -38,7 +38,7 @@ class ClassPredictor(nn.Module):
         options: ModelOptions,
         featuriser: Featuriser,
         widths: Mapping[str, int],
-        num_parts: int,
+        num_elements: int,
         outputs: int,
     ) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class ClassPredictor(nn.Module):
                 made[kind.name] = kind(Place(c, options, featuriser, widths, dict(made)))
         self.parts = ModulesByName(made)
         width = sum(part.width for part in made.values())
-        known = num_parts if options.structure_aware else 0
+        known = num_elements if options.structure_aware else 0
         self.network = Network(self.num_targets, width, options.decoder_dim, outputs, known)
         self.linear_map: LinearMap | None = None
         if options.linear_path:
@@ -66,11 +66,11 @@ class ClassPredictor(nn.Module):
 
     def first_layer(self, masks: Masks) -> FirstLayer:
         """The layer that network and linear map begin with, under some structures."""
-        parts = masks.parts(self.c).transpose(0, 1)
-        block, bias = self.network.first(parts)
+        elements = masks.elements(self.c).transpose(0, 1)
+        block, bias = self.network.first(elements)
         if self.linear_map is None:
             return FirstLayer((block,), (bias,))
-        maps, zero = self.linear_map.first(parts)
+        maps, zero = self.linear_map.first(elements)
         return FirstLayer((block, maps), (bias, zero))
 
     def finish(

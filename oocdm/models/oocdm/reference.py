@@ -76,11 +76,11 @@ def _predict(
     features = torch.cat(
         [part.literal(i, seen) * is_on(part.name) for part, _ in predictor.features()], dim=-1
     )
-    parts = masks.parts(c)[:, i]
-    out = predictor.network.literal(i, features, parts, is_on(NAME))
+    elements = masks.elements(c)[:, i]
+    out = predictor.network.literal(i, features, elements, is_on(NAME))
     if predictor.linear_map is None:
         return out, None
-    return out, predictor.linear_map.literal(i, features, parts)
+    return out, predictor.linear_map.literal(i, features, elements)
 
 
 def _seen(

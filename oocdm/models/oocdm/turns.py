@@ -1,6 +1,6 @@
 """A structure and its neighbours, and what each neighbour turns.
 
-A neighbour has one part of each target the other way round. A masked linear layer is a sum of
+A neighbour has one element of each target the other way round. A masked linear layer is a sum of
 one contribution a field, so what a neighbour changes is one contribution more or less: what all
 neighbours make of other objects comes from what the structure itself makes of them.
 """
@@ -61,11 +61,11 @@ class Turns:
     `Layout.of_class`: own fields, fields of others, paths.
     """
 
-    def __init__(self, c: str, masks: Masks, parts: np.ndarray) -> None:
+    def __init__(self, c: str, masks: Masks, elements: np.ndarray) -> None:
         self.c, self.masks = c, masks
         schema = masks.schema
         num_own = len(schema.fields(c))
-        self.own_rows = 1 + np.flatnonzero(parts < num_own)
+        self.own_rows = 1 + np.flatnonzero(elements < num_own)
         # Which of the own variants (the structure's, then one for each of `own_rows`) each has.
         self.own_variant = np.zeros(len(masks), dtype=np.int64)
         self.own_variant[self.own_rows] = 1 + np.arange(len(self.own_rows))
@@ -73,10 +73,10 @@ class Turns:
         start = num_own
         for k in schema.classes:
             stop = start + len(schema.fields(k))
-            rows = 1 + np.flatnonzero((start <= parts) & (parts < stop))
+            rows = 1 + np.flatnonzero((start <= elements) & (elements < stop))
             if len(rows):
                 block = masks.others(k, c)
-                fields = torch.as_tensor(parts[rows - 1] - start, device=block.device)
+                fields = torch.as_tensor(elements[rows - 1] - start, device=block.device)
                 sign = 2 * block[torch.as_tensor(rows), fields] - 1
                 self.turned[k] = Turned(rows.tolist(), fields, sign)
             start = stop

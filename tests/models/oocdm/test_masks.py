@@ -48,7 +48,7 @@ def test_what_is_no_path_is_used_by_all() -> None:
 
 def test_parts_are_all_that_may_enter_a_predictor() -> None:
     numbers = torch.arange(float(len(LAYOUT))).unsqueeze(0)
-    found = Masks(LAYOUT, numbers).parts("Hill")[0]
+    found = Masks(LAYOUT, numbers).elements("Hill")[0]
     names = [[LAYOUT.names[int(i)] for i in row] for row in found]
     fields = [f"self.{f}" for f in SCHEMA.fields("Hill")]
     fields += [f"{k}[*].{f}" for k in SCHEMA.classes for f in SCHEMA.fields(k)]

@@ -28,14 +28,14 @@ def masks_of(num: int) -> Masks:
 def test_the_layers_one_after_the_other_are_the_literal_network(num: int) -> None:
     masks, batch, objects = masks_of(num), 6, 2
     features = torch.randn(batch, objects, TARGETS, WIDTH, dtype=torch.float64)
-    parts = masks.parts("Ant").transpose(0, 1)
-    block, bias = NETWORK.first(parts)
+    elements = masks.elements("Ant").transpose(0, 1)
+    block, bias = NETWORK.first(elements)
     rows = features.reshape(num, -1, TARGETS, WIDTH)
     first = torch.einsum("srtw,twh->tsrh", rows, block[:, 0]) + bias.unsqueeze(2)
     found = NETWORK.finish(first.flatten(1, 2).clone(), masks, "Ant", (batch, objects))
     per_sample = [
         masks.spread(t, batch).expand(batch, *t.shape[1:])
-        for t in (masks.parts("Ant"), masks.path("Ant", "network"))
+        for t in (masks.elements("Ant"), masks.path("Ant", "network"))
     ]
     for i in range(TARGETS):
         is_on = per_sample[1][:, i, None, None]

@@ -18,7 +18,7 @@ from oocdm.models.oocdm.parts.local import Local
 from oocdm.models.oocdm.parts.part import (
     AbstractGathered,
     Gather,
-    GatherAround,
+    GatherNeighbours,
     Place,
     Seen,
     SeenByTarget,
@@ -168,7 +168,7 @@ class Attention(AbstractGathered):
 
     # ---------------------------------------------------------------- around a structure
 
-    def around(self, turns: Turns) -> GatherAround:
+    def compose_neighbours(self, turns: Turns) -> GatherNeighbours:
         layers = {
             k: turns.contribute(k, *self._keys_and_values(k)) for k in self.place.schema.classes
         }

@@ -21,7 +21,7 @@ from oocdm.models.oocdm.parts.part import (
     AbstractGathered,
     Alone,
     Gather,
-    GatherAround,
+    GatherNeighbours,
     Place,
     Seen,
     SeenByTarget,
@@ -187,7 +187,7 @@ class Messages(AbstractGathered):
 
     # ---------------------------------------------------------------- around a structure
 
-    def around(self, turns: Turns) -> GatherAround:
+    def compose_neighbours(self, turns: Turns) -> GatherNeighbours:
         masks = turns.masks
         own_weight = masked(self.own_weight.unsqueeze(0), turns.own_masks())
         layers = {

@@ -125,7 +125,7 @@ class Alone:
 Gather = Callable[[Seen], Tensor | None]
 
 # The same under a structure and its neighbours: (target, structure, batch, object, feature).
-GatherAround = Callable[[Seen], Tensor]
+GatherNeighbours = Callable[[Seen], Tensor]
 
 
 class AbstractPart(nn.Module):
@@ -190,7 +190,7 @@ class AbstractGathered(AbstractPart):
     def compose(self, masks: Masks) -> Gather | None:
         """The fast form under some structures: what depends on them and on weights is made here."""
 
-    def around(self, turns: Turns) -> GatherAround:
+    def compose_neighbours(self, turns: Turns) -> GatherNeighbours:
         """The fast form under a structure and its neighbours, by default one after the other."""
         gather, num = self.compose(turns.masks), len(turns.masks)
 

@@ -132,7 +132,10 @@ def test_single_targets_see_what_all_see(case: Case) -> None:
         if "extremes" in model.predictors[c].parts:
             part = part_of(model, c)
             for k, f in part.fields:
-                found, here = part._of_view(k, f, view), before.present[c]
+                found, here = (
+                    part._of_view(k, f, view, part.scale[:, part.at(k, f)]),
+                    before.present[c],
+                )
                 expected = extra["extremes", c][..., part.at(k, f)]
                 assert torch.equal(found[here], expected[here])
 

@@ -29,7 +29,10 @@ def test_forms_of_ones_own_are_those_that_come_for_nothing(name: str) -> None:
     parts = np.arange(MODEL.layout.of_class("Ant").shape[1] - 3)  # paths are not the part's own
     masks = Masks(MODEL.layout, MODEL.rows(Neighbours(structure, {"Ant": parts}).of("Ant")))
     turns, seen = Turns("Ant", masks, parts), MODEL.see(MODEL.inputs(BEFORE))
-    found, expected = part.around(turns)(seen), AbstractGathered.around(part, turns)(seen)
+    found, expected = (
+        part.compose_neighbours(turns)(seen),
+        AbstractGathered.compose_neighbours(part, turns)(seen),
+    )
     assert found.shape == (3, 1 + len(parts), 6, 3, part.width)
     torch.testing.assert_close(found, expected)
 
