@@ -36,8 +36,8 @@ def test_known_values_of_one_field_are_encoded_as_among_the_others(options: Mode
     model, before = model_of(options), ants()
     encoder, features = model.encoders["Ant"], model.inputs(before).features["Ant"]
     for i, f in enumerate(SCHEMA.fields("Ant")):
-        x = model.featuriser.encode("Ant", f, before.values["Ant"][f], model.dtype)
-        code, expected = encoder.one(f, x[0]), encoder.literal(i, features)[0]
+        code = encoder.of_field(f, model.featuriser)(before.values["Ant"][f])
+        expected = encoder.literal(i, features)[0]
         known, width = before.observed["Ant"][f][0], code.shape[1]
         torch.testing.assert_close(code[known], expected[known, :width])
         assert not expected[known, width:].any()

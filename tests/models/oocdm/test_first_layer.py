@@ -20,7 +20,7 @@ def layer(structures: int) -> FirstLayer:
 def test_blocks_stand_side_by_side() -> None:
     for num in (1, 5):
         made = layer(num)
-        assert (made.num, made.widths) == (num, [4, 2])
+        assert made.widths == [4, 2]
         weight, bias = made.weight(), made.bias()
         assert weight.shape == (TARGETS, num, FEATURES, 6) and bias.shape == (TARGETS, num, 6)
         for s in range(num):

@@ -50,14 +50,14 @@ def test_one_target_alone_is_as_among_the_others() -> None:
     hidden = torch.randn(TARGETS, 10, NETWORK.weight2.shape[1], dtype=torch.float64)
     together = NETWORK.finish(hidden.clone(), masks, "Ant", (5, 2))
     for i in range(TARGETS):
-        alone = NETWORK.finish_one(i, hidden[i].clone())
+        alone = NETWORK.of_target(i)(hidden[i].clone())
         torch.testing.assert_close(alone, together[:, :, i].flatten(0, 1))
 
 
 @torch.no_grad()
 def test_it_is_two_hidden_layers_of_leaky_relu() -> None:
     torch.manual_seed(0)
-    plain = Network(num_targets=2, width=3, hidden=4, outputs=5, num_parts=0)
+    plain = Network(num_targets=2, width=3, hidden=4, outputs=5, num_elements=0)
     assert plain.structure_weight is None
     x = torch.randn(1, 7, 3)
     h = functional.leaky_relu(x @ plain.weight1[1] + plain.bias1[1], 0.01)

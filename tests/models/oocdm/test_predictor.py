@@ -52,7 +52,7 @@ def test_the_first_layer_begins_network_and_linear_map() -> None:
     masks = Masks(model.layout, model.structures(model.layout.structure(True)))
     layer = predictor.first_layer(masks)
     outputs = model.heads["Ant"].num_outputs
-    assert layer.widths == [32, outputs] and layer.num == 1
+    assert layer.widths == [32, outputs]
     first = torch.randn(3, 10, 32 + outputs, dtype=torch.float64)
     out, linear = predictor.finish(first.clone(), layer.widths, masks, (5, 2))
     assert linear is not None

@@ -9,8 +9,7 @@ import torch
 
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.projection import Projection
-from oocdm.models.oocdm.view import View
-from tests.models.oocdm.worlds import SCHEMA, model_of
+from tests.models.oocdm.worlds import SCHEMA, model_of, reading_of, view_of
 from tests.models.strategies import Case
 
 FIELDS = tuple(SCHEMA.fields("Ant"))
@@ -28,16 +27,16 @@ def test_any_fields_are_mapped_as_their_encodings_are(
     monkeypatch.setattr("oocdm.models.oocdm.view.MOST_CODES", most)
     monkeypatch.setattr("oocdm.models.oocdm.projection.MOST_CODES", most)
     model = model_of(ModelOptions(enrich=enrich, flag_unknown=flag_unknown))
-    encoders = {c: model.encoders[c] for c in SCHEMA.classes}
+    reading, encoder = reading_of(model), model.encoders["Ant"]
     before = Case.of(SCHEMA, {"Ant": 3, "Hill": 0}, seed=0).known
-    view, encoder = View(model.featuriser, encoders, before), encoders["Ant"]
+    view = view_of(model, before)
     weight = torch.randn(encoder.width, 7, dtype=torch.float64)
     bias = torch.randn(7, dtype=torch.float64)
     encoded = encoder(model.inputs(before).features["Ant"]).flatten(0, 1)
     for fields in SUBSETS:
         chosen = torch.tensor([[float(f in fields)] for f in FIELDS]).double()
         mask = chosen.repeat_interleave(encoder.channels, 0)
-        project = Projection(model.featuriser, encoders, "Ant", fields, weight, bias)
+        project = Projection(encoder, reading.of_fields, fields, weight, bias)
         torch.testing.assert_close(project(view), encoded @ (weight * mask) + bias)
         tabled = [f for names, _ in project.tables for f in names]
         assert sorted(tabled + [f for f, _ in project.encoded]) == sorted(fields)

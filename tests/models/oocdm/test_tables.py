@@ -11,8 +11,8 @@ from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.single import SingleTarget
 from oocdm.models.oocdm.tables import TabledTarget
-from oocdm.models.oocdm.view import View
 from oocdm.models.scales import Scales
+from tests.models.oocdm.worlds import reading_of, view_of
 
 
 def mouse(options: ModelOptions) -> tuple[OocdmModel, oocdm.Snapshot]:
@@ -24,14 +24,9 @@ def mouse(options: ModelOptions) -> tuple[OocdmModel, oocdm.Snapshot]:
 
 def single(model: OocdmModel, c: str, v: str) -> SingleTarget:
     masks = Masks(model.layout, model.structures(MouseWorld().true_graph))
-    encoders = {k: model.encoders[k] for k in model.schema.classes}
     predictor = model.predictors[c]
     layer, head = predictor.first_layer(masks), model.heads[c]
-    return SingleTarget(predictor, v, masks, layer, head, model.featuriser, encoders, model.inputs)
-
-
-def view_of(model: OocdmModel, before: oocdm.Snapshot) -> View:
-    return View(model.featuriser, {c: model.encoders[c] for c in model.schema.classes}, before)
+    return SingleTarget(predictor, v, masks, layer, head, reading_of(model))
 
 
 @torch.no_grad()

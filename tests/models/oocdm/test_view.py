@@ -6,19 +6,18 @@ import torch
 
 from oocdm.models.oocdm.view import View, all_values, combine, num_all_codes
 from oocdm.schema import Boolean, Categorical, Integer, Real
-from tests.models.oocdm.worlds import SCHEMA, ants, model_of
+from tests.models.oocdm.worlds import SCHEMA, ants, model_of, view_of
 from tests.models.strategies import FIELDS, Case
 
 MODEL = model_of()
 
 
-def view_of(counts: dict[str, int]) -> View:
-    before = Case.of(SCHEMA, counts, seed=0).known
-    return View(MODEL.featuriser, {c: MODEL.encoders[c] for c in SCHEMA.classes}, before)
+def random_view(counts: dict[str, int]) -> View:
+    return view_of(MODEL, Case.of(SCHEMA, counts, seed=0).known)
 
 
 def test_what_was_made_is_made_once() -> None:
-    view, calls = view_of({"Ant": 2, "Hill": 1}), []
+    view, calls = random_view({"Ant": 2, "Hill": 1}), []
     for _ in range(2):
         assert view.once(("key",), lambda: calls.append(1) or 7) == 7
     assert calls == [1]
@@ -28,7 +27,7 @@ def test_what_was_made_is_made_once() -> None:
 
 @torch.no_grad()
 def test_encodings_are_those_of_all_fields_together() -> None:
-    view = view_of({"Ant": 3, "Hill": 2})
+    view = random_view({"Ant": 3, "Hill": 2})
     inputs = MODEL.inputs(view.now)
     assert view.dtype == torch.float64
     for c in SCHEMA.classes:
@@ -43,7 +42,7 @@ def test_encodings_are_those_of_all_fields_together() -> None:
 
 
 def test_equal_values_are_found_by_their_codes_or_themselves() -> None:
-    view = view_of({"Ant": 4, "Hill": 3})
+    view = random_view({"Ant": 4, "Hill": 3})
     for f in ("cell", "awake", "colour", "x"):
         values = view.now["Ant", f]
         same = values[:, :, None] == values[:, None]
@@ -55,7 +54,7 @@ def test_equal_values_are_found_by_their_codes_or_themselves() -> None:
 
 
 def test_absent_rows_are_told() -> None:
-    view = View(MODEL.featuriser, {c: MODEL.encoders[c] for c in SCHEMA.classes}, ants())
+    view = view_of(MODEL, ants())
     assert view.absent("Hill") is None
     absent = view.absent("Ant")
     assert absent is not None and absent.tolist() == [[False, False, True]]

@@ -9,6 +9,8 @@ import torch
 from oocdm.data.snapshot import Snapshot
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.oocdm.parts.part import Reading
+from oocdm.models.oocdm.view import View
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 
 
@@ -58,3 +60,19 @@ def model_of(options: ModelOptions | None = None) -> OocdmModel:
             if not parameter.any():
                 parameter.normal_(std=0.3)
     return model
+
+
+def reading_of(model: OocdmModel) -> Reading:
+    """How single targets of a model read states."""
+    encoders = {c: model.encoders[c] for c in model.schema.classes}
+    of_fields = {
+        (c, f): encoder.of_field(f, model.featuriser)
+        for c, encoder in encoders.items()
+        for f in encoder.fields
+    }
+    return Reading(encoders, of_fields, lambda now: model.see(model.inputs(now)))
+
+
+def view_of(model: OocdmModel, before: Snapshot) -> View:
+    """A state as single targets of a model see it."""
+    return View(reading_of(model).of_fields, model.dtype, before)

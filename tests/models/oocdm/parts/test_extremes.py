@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
+from torch import Tensor
 
 import oocdm
 from oocdm.data.snapshot import Snapshot, Transitions
@@ -18,7 +19,7 @@ from oocdm.models.oocdm.parts.extremes import Extremes, largest_and_smallest
 from oocdm.models.oocdm.view import View
 from oocdm.models.scales import Scales
 from oocdm.schema import Categorical, ObjectClass, Schema
-from tests.models.oocdm.worlds import SCHEMA, ants, model_of
+from tests.models.oocdm.worlds import SCHEMA, ants, model_of, view_of
 from tests.models.strategies import Case, cases, random_transitions
 
 
@@ -26,6 +27,11 @@ def part_of(model: OocdmModel, c: str) -> Extremes:
     part = model.predictors[c].parts["extremes"]
     assert isinstance(part, Extremes)
     return part
+
+
+def seen_alone(part: Extremes, k: str, f: str, view: View) -> Tensor:
+    """The columns of one field as single targets make them."""
+    return part._of_view(k, f, view, part.scale[:, part.at(k, f)])
 
 
 def extremes_of(c: str, before: Snapshot | None = None) -> dict[tuple[str, str, int, str], list]:
@@ -126,16 +132,12 @@ def test_units_are_saved_with_the_weights() -> None:
 def test_single_targets_see_what_all_see(case: Case) -> None:
     """Bit for bit, whether or not objects are missing."""
     model, before = case.model(), case.known
-    encoders = {c: model.encoders[c] for c in model.schema.classes}
-    view, extra = View(model.featuriser, encoders, before), model.inputs(before).extra
+    view, extra = view_of(model, before), model.inputs(before).extra
     for c in model.predictors:
         if "extremes" in model.predictors[c].parts:
             part = part_of(model, c)
             for k, f in part.fields:
-                found, here = (
-                    part._of_view(k, f, view, part.scale[:, part.at(k, f)]),
-                    before.present[c],
-                )
+                found, here = seen_alone(part, k, f, view), before.present[c]
                 expected = extra["extremes", c][..., part.at(k, f)]
                 assert torch.equal(found[here], expected[here])
 
@@ -147,12 +149,11 @@ def test_extremes_of_full_worlds_are_those_of_all_worlds(dtype: torch.dtype) -> 
     model = OocdmModel(data.schema, ModelOptions(), Scales.measure(transitions))
     model.measure(transitions)
     model.to(dtype)
-    encoders = {c: model.encoders[c] for c in model.schema.classes}
-    view = View(model.featuriser, encoders, transitions.before)
+    view = view_of(model, transitions.before)
     extra = model.inputs(transitions.before).extra
     for c in model.predictors:
         part = part_of(model, c)
-        found = torch.cat([part._of_view(k, f, view) for k, f in part.fields], -1)
+        found = torch.cat([seen_alone(part, k, f, view) for k, f in part.fields], -1)
         assert found.dtype == dtype
         assert torch.equal(found, extra["extremes", c])
 
