@@ -97,7 +97,7 @@ def discover_around(
     are present; dropping some at a time keeps one of them, and if that was the wrong one, the
     other adds little, but surely more than nothing: such an element is let in once, so that the two
     can be compared. Undecided edges stay where they are, so that those of them that act only
-    together go on being learned. Parts that are not free stay as they are.
+    together go on being learned. What is not free stays as it is.
     """
     layout, flags = start.layout, start.flags.copy()
     may_be_tried = layout.is_edge.copy()  # only edges are let in for once

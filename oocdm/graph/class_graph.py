@@ -325,16 +325,6 @@ class ClassGraph(AbstractGraph[Edge]):
     def targets(self) -> tuple[str, ...]:
         return self.space.targets
 
-    def local(self, class_name: str) -> np.ndarray:
-        """Local edges of a class: (own fields, targets)."""
-        block: np.ndarray = self.space.local_block(self.mask, class_name)
-        return block
-
-    def global_(self, source_class: str, target_class: str) -> np.ndarray:
-        """Global edges between two classes: (source's fields, targets)."""
-        block: np.ndarray = self.space.global_block(self.mask, source_class, target_class)
-        return block
-
     def to_json(self) -> dict[str, Any]:
         return {"edges": [str(edge) for edge in self.edges()]}
 

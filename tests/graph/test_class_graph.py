@@ -39,15 +39,17 @@ def test_json_round_trip(graph: ClassGraph) -> None:
 @settings(max_examples=50)
 @given(graphs())
 def test_every_edge_is_where_its_blocks_say(graph: ClassGraph) -> None:
-    schema = graph.schema
+    schema, space = graph.schema, graph.space
     inside = set(graph.edges())
     for c in schema.classes:
         for j, v in enumerate(schema.targets(c)):
             for i, u in enumerate(schema.fields(c)):
-                assert graph.local(c)[i, j] == (Edge(c, u, c, v, True) in inside)
+                edge = Edge(c, u, c, v, True)
+                assert space.local_block(graph.mask, c)[i, j] == (edge in inside)
             for k in schema.classes:
                 for i, u in enumerate(schema.fields(k)):
-                    assert graph.global_(k, c)[i, j] == (Edge(k, u, c, v, False) in inside)
+                    edge = Edge(k, u, c, v, False)
+                    assert space.global_block(graph.mask, k, c)[i, j] == (edge in inside)
             into = [e for e in graph.edges() if (e.target_class, e.target_field) == (c, v)]
             assert graph.edges(f"{c}.{v}") == into
             # Local ones first, as they are printed.

@@ -112,7 +112,7 @@ def fails(message: str) -> Any:
 
 
 def test_wrong_sizes() -> None:
-    expected = "Structure: expected one boolean for each of its 98 parts, got"
+    expected = "Structure: expected one boolean for each of its 98 elements, got"
     with fails(f"{expected} bool of shape (84,)."):
         Structure(LAYOUT, TRUE_GRAPH.mask)
     with fails(f"{expected} float64 of shape (98,)."):
@@ -136,8 +136,8 @@ def test_layouts_that_differ() -> None:
     assert ours != other
 
 
-def test_unknown_parts_and_graphs() -> None:
-    with fails("Structure: expected parts of its layout, got `Total.s1 by magic`."):
+def test_unknown_elements_and_graphs() -> None:
+    with fails("Structure: expected elements of its layout, got `Total.s1 by magic`."):
         LAYOUT.parse(["Total.s1 <- self.s1", "Total.s1 by magic"])
     with pytest.raises(GraphError, match=r"^Expected a class graph, got a variable graph\."):
         LAYOUT.of_graph(TRUE_GRAPH.ground({"Block": 1, "Total": 1}))
