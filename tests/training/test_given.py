@@ -80,9 +80,9 @@ def test_what_was_given_holds_whatever_a_method_says(first: bool) -> None:
 
 
 SAID = {
-    "size": "expected a Structure of the layout that it was given, Layout(24 parts, 24 of them "
+    "size": "expected a Structure of the layout that it was given, Layout(24 elements, 24 of them "
     "edges), got Structure(12 of 12 edges). Make one: estimate.with_edges(...).",
-    "array": "expected a Structure of the layout that it was given, Layout(24 parts, 24 of them "
+    "array": "expected a Structure of the layout that it was given, Layout(24 elements, 24 of them "
     "edges), got ndarray. Make one: estimate.with_edges(...).",
     "tuple": "expected a Discovery or None, got tuple. Return Discovery(structure, evidence).",
     "evidence": "expected Evidence of the edges of the layout, got Evidence(12 undecided). Make "
