@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from oocdm.checks.method_checks import sentence
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.graph import ClassGraph, Graph, Structure, Variable, VariableGraph
 from oocdm.models.prediction import FieldDistribution, NormalField, Predictions
@@ -185,13 +186,14 @@ def exchange_problems(model: AbstractWorldModel, data: Transitions) -> Iterator[
                 "when they change places. Share weights among the objects of a class and sum over "
                 "others, or set needs_fixed_objects = True."
             )
+            continue
         try:
             model(model.inputs(_reordered(before, c, order[1:])), full)
         except Exception as error:
             yield (
                 f"expected any number of objects of class `{c}`, got {type(error).__name__} for "
-                f"{len(order) - 1} in place of {len(order)}: {error} Share weights among objects, "
-                "or set needs_fixed_objects = True."
+                f"{len(order) - 1} in place of {len(order)}: {sentence(error)} Share weights among "
+                "objects, or set needs_fixed_objects = True."
             )
 
 
