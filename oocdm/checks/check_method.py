@@ -24,6 +24,7 @@ from oocdm.checks.method_checks import (
     term_problems,
 )
 from oocdm.checks.model_checks import (
+    batch_problems,
     division_problems,
     exchange_problems,
     gradient_problems,
@@ -242,6 +243,8 @@ class _Trial:
             raise _Stopped
         self._inspect("build", gradient_problems(model, batch))
         if self._inspect("build", repetition_problems(model, batch)):
+            raise _Stopped
+        if self._inspect("build", batch_problems(model, batch)):
             raise _Stopped
         if self.model.counts is None:
             self._inspect("build", exchange_problems(model, batch))
