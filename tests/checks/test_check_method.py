@@ -15,7 +15,7 @@ from oocdm import check_method
 from oocdm.discovery import Discovery
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassEdges, Evidence, Layout
-from oocdm.methods import METHODS, AbstractMethod, Oofull, Term
+from oocdm.methods import METHODS, AbstractMethod, Oofull, Term, make_method
 from tests.checks.toys import (
     DATA,
     Lines,
@@ -43,10 +43,14 @@ def told(method: object, **options: Any) -> str:
 # ---------------------------------------------------------------- methods without mistakes
 
 
-@pytest.mark.parametrize("preset", ["default", "paper"])
-@pytest.mark.parametrize("kind", METHODS.values(), ids=METHODS)
-def test_methods_of_the_library(kind: type[AbstractMethod], preset: str) -> None:
-    assert check_method(kind.preset(preset, **FEW_TESTS.get(kind.name, {}))) == []
+# The tests of `grader` take long, and its presets differ in the network only.
+SHIPPED = [(name, p) for name in METHODS for p in ("default", "paper")]
+SHIPPED.remove(("grader", "paper"))
+
+
+@pytest.mark.parametrize(("name", "preset"), SHIPPED)
+def test_methods_of_the_library(name: str, preset: str) -> None:
+    assert check_method(make_method(name, preset, **FEW_TESTS.get(name, {}))) == []
 
 
 @pytest.mark.parametrize("method", [Toy, SharedToy()])
