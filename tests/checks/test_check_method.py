@@ -16,6 +16,8 @@ from oocdm.discovery import Discovery
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassEdges, Evidence, Layout
 from oocdm.methods import METHODS, AbstractMethod, Oofull, Term, make_method
+from oocdm.models import Setting
+from oocdm.models.head import HeadOptions
 from tests.checks.toys import (
     DATA,
     Lines,
@@ -360,13 +362,14 @@ def test_a_known_graph_that_fails() -> None:
     assert told(broken(start=start)).startswith("Broken.start: expected it to run on Dataset(16 ")
 
 
-def test_a_known_graph_may_be_refused() -> None:
-    def start(self: Any, layout: Layout, known: Any, testable: Any) -> Any:
-        if known is not None:
-            raise GraphError("Leave the graph out.")
-        return Toy.start(self, layout, known, testable)
+def start_without_graph(self: Any, layout: Layout, known: Any, testable: Any) -> Any:
+    if known is not None:
+        raise GraphError("Leave the graph out.")
+    return Toy.start(self, layout, known, testable)
 
-    assert check_method(broken(start=start)) == []
+
+def test_a_known_graph_may_be_refused() -> None:
+    assert check_method(broken(start=start_without_graph)) == []
 
 
 def test_edges_that_cannot_occur() -> None:
@@ -484,17 +487,24 @@ def test_an_objective_that_is_not_seeded() -> None:
 
 
 def test_a_discovery_that_is_not_seeded() -> None:
-    """Weights are the same if nothing is polished: graphs are compared, too."""
+    """The weights of a network that reads everything do not tell: graphs are compared, too."""
     rng = np.random.default_rng(0)
+
+    class Dense(Lines):
+        def __init__(self, setting: Setting) -> None:
+            super().__init__(replace(setting, head=HeadOptions(predict_change=False)))
+
+        def predict(self, encoded: Any, masks: torch.Tensor) -> torch.Tensor:
+            return super().predict(encoded, torch.ones_like(masks))
 
     def discover(self: Any, inquiry: Any) -> Discovery:
         layout = inquiry.free.layout
         yes, no = (np.full(layout.num_edges, flag) for flag in (True, False))
-        is_in = rng.random(layout.num_edges) < 0.5
-        evidence = Evidence.of_test(layout.edges, yes, is_in, no)
+        evidence = Evidence.of_test(layout.edges, yes, rng.random(layout.num_edges) < 0.5, no)
         return Discovery(layout.structure(evidence.is_in), evidence)
 
-    assert told(broken(discover=discover)) == AGAIN
+    members = {"kind": Dense, "discover": discover, "start": start_without_graph}
+    assert told(broken(**members)) == AGAIN
 
 
 def test_an_objective_that_teaches_nothing() -> None:
