@@ -19,10 +19,12 @@ from oocdm.checks.method_checks import (
     known_problems,
     name_problems,
     penalty_problems,
+    sentence,
     start_problems,
     term_problems,
 )
 from oocdm.checks.model_checks import (
+    batch_problems,
     division_problems,
     exchange_problems,
     gradient_problems,
@@ -34,14 +36,16 @@ from oocdm.checks.model_checks import (
 from oocdm.checks.small_data import small_data
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Transitions
-from oocdm.errors import OocdmError
+from oocdm.errors import ModelError, OocdmError, read_count
 from oocdm.graph import Structure
-from oocdm.methods import AbstractMethod, DataInquiry, Inquiry, LearningState, make_method
+from oocdm.inference.fitted import checked_data
+from oocdm.methods import AbstractMethod, DataInquiry, Inquiry, LearningState, method_class
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.fit import FitResult, fit, load
 from oocdm.training.given import keep_given
+from oocdm.training.trainer import Trainer
 
 NUM_GRAPHS = 3
 BATCH = 12  # transitions that single predictions are compared on
@@ -71,7 +75,8 @@ def check_method(method: object, data: Dataset | None = None, seed: int = 0) -> 
     Forgetful.start: expected the edges of a known graph and no others, got `Ball.x <- self.x`, \
 which it does not have. Return layout.structure(known) where `known` is given.
     """
-    data = small_data(seed) if data is None else data
+    seed = read_count("check_method: `seed`", seed, ModelError, least=0)
+    data = small_data(seed) if data is None else checked_data("check_method", data)
     trial = _Trial(data, seed)
     with contextlib.suppress(_Stopped), torch.random.fork_rng(devices=[]), _quiet():
         trial.run(method)
@@ -144,8 +149,8 @@ class _Trial:
     def _failed(self, what: str, error: Exception) -> str:
         said = "" if isinstance(error, OocdmError) else f"{type(error).__name__}: "
         return (
-            f"{self.name}.{what}: expected it to run on {self.data!r}, got {said}{error} Call it "
-            "by itself to see where."
+            f"{self.name}.{what}: expected it to run on {self.data!r}, got {said}{sentence(error)} "
+            "Call it by itself to see where."
         )
 
     def _inspect(self, what: str, problems: Iterator[str]) -> bool:
@@ -162,7 +167,10 @@ class _Trial:
 
     def _make(self, method: object) -> AbstractMethod:
         if isinstance(method, str):
-            return make_method(method)
+            chosen = method_class(method)
+            self.name = chosen.__name__
+            preset: AbstractMethod = self._ask("preset", chosen.preset, "default")
+            return preset
         if isinstance(method, type) and issubclass(method, AbstractMethod):
             self.name = method.__name__
             missing = sorted(getattr(method, "__abstractmethods__", ()))
@@ -196,7 +204,16 @@ class _Trial:
                     "Subclass it, or AbstractVariableModel for fixed objects."
                 ]
             )
-        self.model, self.batch = one, self.data.transitions(slice(0, BATCH))
+        if not list(one.parameters()):
+            self.must(
+                [
+                    f"{self.name}.build: expected a model with parameters, got none. Register what "
+                    "is learned as torch.nn.Parameter."
+                ]
+            )
+        # From all over the data: static fields differ between episodes only.
+        rows = np.linspace(0, len(self.data) - 1, BATCH).astype(int)
+        self.model, self.batch = one, self.data.transitions(rows)
         ours, theirs = one.state_dict(), other.state_dict()
         if list(ours) != list(theirs) or any(not torch.equal(ours[n], theirs[n]) for n in ours):
             self.note(
@@ -227,7 +244,9 @@ class _Trial:
         self._inspect("build", gradient_problems(model, batch))
         if self._inspect("build", repetition_problems(model, batch)):
             raise _Stopped
-        if not self.method.needs_fixed_objects:
+        if self._inspect("build", batch_problems(model, batch)):
+            raise _Stopped
+        if self.model.counts is None:
             self._inspect("build", exchange_problems(model, batch))
 
     def _check_graphs(self) -> None:
@@ -309,8 +328,11 @@ class _Trial:
             self._check_found("discover", found, estimate, free)
 
     def _check_found(self, what: str, found: Any, estimate: Structure, free: Structure) -> None:
-        if found is not None:
-            self._ask(what, keep_given, f"{self.name}.{what}", found, estimate, free)
+        try:
+            if found is not None:
+                keep_given(f"{self.name}.{what}", found, estimate, free)
+        except ModelError as error:  # says all by itself
+            self.note([str(error)])
 
     # ---------------------------------------------------------------- training
 
@@ -329,23 +351,26 @@ class _Trial:
                 ]
             )
         again: FitResult = self._ask("training", self._train, None)
-        if not self._predicts_as(again.model, result):
+        if again.graph != result.graph or not self._predicts_as(again.model, result):
             self.note(
                 [
-                    f"{self.name}: expected the same seed to give the same weights, got others. "
+                    f"{self.name}: expected the same seed to give the same run, got another. "
                     "Draw from the `rng` that `objective` is given, and keep nothing in the method."
                 ]
             )
 
     def _train(self, folder: Path | None) -> FitResult:
+        return fit(self.data, self._quick(), seed=self.seed, folder=folder)
+
+    def _quick(self) -> AbstractMethod:
+        """The method with a schedule that is soon over."""
         schedule = self.method.schedule
         sizes = {
             name: min(getattr(schedule, name), QUICK_BATCH)
             for name in ("batch_size", "polish_batch_size")
         }
         changes: dict[str, Any] = {**QUICK, **sizes}
-        quick = replace(self.method, schedule=replace(schedule, **changes))
-        return fit(self.data, quick, seed=self.seed, folder=folder)
+        return replace(self.method, schedule=replace(schedule, **changes))
 
     def _unlearned(self, result: FitResult) -> Iterator[str]:
         losses = [row["loss"] for row in result.history if row["loss"] is not None]
@@ -354,9 +379,11 @@ class _Trial:
                 f"{self.name}: expected finite losses, got {losses}. Bound what is divided by or "
                 "exponentiated."
             )
-        if self._predicts_as(self.model, result):
+        # Parameters, not predictions: these change with the least sigma, which is not learned.
+        new = Trainer(self.data, self._quick(), self.seed).model.parameters()
+        if all(torch.equal(a, b) for a, b in zip(new, result.learned.parameters(), strict=True)):
             yield (
-                f"{self.name}: expected training to change predictions, got the same as before. "
+                f"{self.name}: expected training to change parameters, got the same as before. "
                 "Register what is learned as torch.nn.Parameter, and score it in `objective`."
             )
 

@@ -47,14 +47,15 @@ def json_problems(method: AbstractMethod) -> Iterator[str]:
     except Exception as error:
         yield (
             f"{name}.to_json: expected options that JSON can hold, got {type(error).__name__}: "
-            f"{error}. Write them as numbers, texts, lists and mappings."
+            f"{sentence(error)} Write them as numbers, texts, lists and mappings."
         )
         return
     where = f"{name}.from_json: expected the method back that `to_json` wrote, got"
     try:
         back = method_from_json(json.loads(text), type(method))
     except Exception as error:
-        yield f"{where} {type(error).__name__}: {error} Make dataclasses and tuples again."
+        said = f"{type(error).__name__}: {sentence(error)}"
+        yield f"{where} {said} Make dataclasses and tuples again."
         return
     if back != method:
         yield f"{where} {back!r}. Make dataclasses and tuples again."
@@ -125,6 +126,16 @@ def penalty_problems(penalty: Any) -> Iterator[str]:
         )
     elif not bool(penalty.isfinite()):
         yield f"expected a finite number, got {float(penalty)}. Bound what is divided by."
+
+
+def sentence(error: Exception) -> str:
+    """What an error says, with a full stop.
+
+    >>> sentence(ZeroDivisionError("division by zero"))
+    'division by zero.'
+    """
+    said = str(error).rstrip()
+    return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 def _described(given: Any) -> str:

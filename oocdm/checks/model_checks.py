@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from oocdm.checks.method_checks import sentence
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.graph import ClassGraph, Graph, Structure, Variable, VariableGraph
 from oocdm.models.prediction import FieldDistribution, NormalField, Predictions
@@ -28,11 +29,18 @@ def prediction_problems(model: AbstractWorldModel, data: Transitions) -> Iterato
             f"{type(found).__name__}. Return tuple(... for each in structures)."
         )
         return
+    yield from _form_problems(model, data, found[0])
+
+
+def _form_problems(
+    model: AbstractWorldModel, data: Transitions, found: Predictions
+) -> Iterator[str]:
+    """What is wrong with the shapes and numbers of predictions."""
     targets = model.targets(data)
     for c in model.schema.classes:
         if not model.schema.targets(c):
             continue
-        if c not in found[0].classes:
+        if c not in found.classes:
             yield f"expected predictions of class `{c}`, got none. It has fields that change."
             continue
         expected: dict[str, Sequence[int]] = {
@@ -44,7 +52,7 @@ def prediction_problems(model: AbstractWorldModel, data: Transitions) -> Iterato
             if field.likelihood == "categorical":
                 size = (field.size, field.num_codes)
                 expected[f"logits[{v!r}]"] = (*data.before.present[c].shape, *size)
-        prediction = found[0].classes[c]
+        prediction = found.classes[c]
         tensors = {"mean": prediction.mean, "sigma": prediction.sigma}
         tensors |= {f"logits[{v!r}]": logits for v, logits in prediction.logits.items()}
         yield from _tensor_problems(c, expected, tensors)
@@ -102,6 +110,19 @@ def repetition_problems(model: AbstractWorldModel, data: Transitions) -> Iterato
         yield (
             "expected the same numbers from the same inputs and weights, got others. Draw nothing "
             "in a call, and keep nothing from one call for the next."
+        )
+
+
+@torch.no_grad()
+def batch_problems(model: AbstractWorldModel, data: Transitions) -> Iterator[str]:
+    """Whether a prediction depends on no other row of the batch."""
+    inputs, full = model.inputs(data.before), model.structures(model.layout.structure(True))
+    rows = slice(0, data.batch_size // 2)
+    (whole,), (half,) = model(inputs, full), model(inputs.map(lambda tensor: tensor[rows]), full)
+    if _differing(_rows(whole, rows), half, _is_close):
+        yield (
+            "expected rows of a batch to be predicted independently, got other numbers for the "
+            "same rows in a smaller batch. Do not normalise or sum over the batch."
         )
 
 
@@ -164,6 +185,7 @@ def _changed(state: Snapshot, variable: str) -> Snapshot:
     c, i, f = Variable.parse(variable)
     values = state.values[c][f].clone()
     values[:, i] = values[:, i].roll(1, 0)
+    values[~state.observed[c][f]] = 0  # as always where nothing is known
     return replace(state, values={**state.values, c: {**state.values[c], f: values}})
 
 
@@ -185,14 +207,27 @@ def exchange_problems(model: AbstractWorldModel, data: Transitions) -> Iterator[
                 "when they change places. Share weights among the objects of a class and sum over "
                 "others, or set needs_fixed_objects = True."
             )
-        try:
-            model(model.inputs(_reordered(before, c, order[1:])), full)
-        except Exception as error:
-            yield (
-                f"expected any number of objects of class `{c}`, got {type(error).__name__} for "
-                f"{len(order) - 1} in place of {len(order)}: {error} Share weights among objects, "
-                "or set needs_fixed_objects = True."
-            )
+            continue
+        yield from _count_problems(model, data, c)
+
+
+def _count_problems(model: AbstractWorldModel, data: Transitions, c: str) -> Iterator[str]:
+    """Whether a class may have one object less."""
+    num = data.before.counts[c]
+    last = torch.arange(1, num)
+    fewer = Transitions(_reordered(data.before, c, last), _reordered(data.after, c, last))
+    full = model.structures(model.layout.structure(True))
+    try:
+        (found,) = model(model.inputs(fewer.before), full)
+        problem = next(_form_problems(model, fewer, found), None)
+    except Exception as error:
+        problem = f"got {type(error).__name__}: {sentence(error)}"
+    if problem is not None:
+        yield (
+            f"expected any number of objects of class `{c}`, but with {num - 1} in place of {num}: "
+            f"{problem} Share weights among objects, sum over others also if there are none, or "
+            "set needs_fixed_objects = True."
+        )
 
 
 def _reordered(state: Snapshot, c: str, order: Tensor) -> Snapshot:
