@@ -30,7 +30,7 @@ def lights(*episodes: list[str] | list[int]) -> Dataset:
     return Dataset.from_frames({"Light": frame}, Schema(Light))
 
 
-NAMED = lights(["L0", "L 1"], ["L 1"])
+NAMED = lights(["L0", "L 1"], ["M"])
 
 
 def test_names_are_those_of_the_episode() -> None:
@@ -38,8 +38,9 @@ def test_names_are_those_of_the_episode() -> None:
     assert read_variable("do", "Light[L0].x", NAMED, 0) == Variable("Light", 1, "x")
     assert read_variable("do", "Light[L 1].x", NAMED, 0) == Variable("Light", 0, "x")
     assert read_variable("do", "Light[1].x", NAMED, 0) == Variable("Light", 1, "x")
+    assert read_variable("do", "Light[M].x", NAMED, 10) == Variable("Light", 0, "x")
     message = (
-        "do `Light[L0].x`: episode 10 has no object that was logged as `L0`. Known: L 1. Or give "
+        "do `Light[L0].x`: episode 10 has no object that was logged as `L0`. Known: M. Or give "
         "its place, as in `Light[0]`; data.object_ids['Light'] says who stands where."
     )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
