@@ -35,12 +35,8 @@ MISSING = {
     "cli/runs",
     "cli/shared_options",
     "cli/training",
-    # Only wiring of benchmarks: tests of the verb and of the benchmarks run them.
+    # Only wiring of fits: test_returns and test_planning of tests/bench run them.
     "bench/mouse",
-    "bench/speed",
-    # Pictures: tests of their benchmarks draw them, and nothing else would tell a wrong one.
-    "report/calibration_picture",
-    "report/samples_picture",
     # A protocol, without a line that runs.
     "planning/simulator",
 }
