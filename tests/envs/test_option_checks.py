@@ -20,6 +20,7 @@ def test_what_is_allowed():
     assert (check_count("num", 0), check_count("num", np.int64(3), low=3)) == (0, 3)
     assert check_range("num", 4) == check_range("num", [4, 4]) == (4, 4)
     assert (check_scale("noise", 0), check_scale("noise", 2.5)) == (0.0, 2.5)
+    assert check_scale("noise", np.float32(0.5)) == 0.5
     assert type(check_scale("noise", 0)) is float
 
 
@@ -34,7 +35,7 @@ def test_what_is_not():
         check_range("num", (1, 2, 3))
 
 
-@pytest.mark.parametrize("value", [-0.1, np.inf, np.nan, "1", None])
+@pytest.mark.parametrize("value", [-0.1, np.inf, np.nan, "1", None, True])
 def test_what_is_no_scale(value):
     with fails(f"Option `noise`: expected a number >= 0, got {value!r}."):
         check_scale("noise", value)

@@ -119,3 +119,10 @@ def test_rewards_are_finite():
         "Balls.step: reward: expected finite numbers, got inf in 2 of 3 worlds. Look for divisions "
         "by 0, logarithms and roots."
     ]
+
+
+def test_rewards_are_numbers():
+    reward = np.array([1.0, None])
+    assert list(step_problems("Balls.step", (None, reward, np.zeros(2, bool)), 2)) == [
+        "Balls.step: reward: expected numbers, got an array of dtype object."
+    ]
