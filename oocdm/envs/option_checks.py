@@ -57,6 +57,7 @@ def check_scale(option: str, value: Any) -> float:
     >>> check_scale("noise", 0.01)
     0.01
     """
-    if not isinstance(value, int | float) or not 0 <= value < np.inf:
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < np.inf:
         raise OocdmError(f"Option `{option}`: expected a number >= 0, got {value!r}.")
     return float(value)

@@ -43,6 +43,8 @@ shape (7,) and dtype float64. If episodes never end, return np.zeros(7, bool).
             f"{where}: reward: expected an array of shape ({num_worlds},), a number a world, got "
             f"shape {np.shape(reward)}. Sum over objects, as x.sum(axis=1), not over worlds."
         )
+    elif (dtype := np.asarray(reward).dtype).kind not in "biuf":
+        yield f"{where}: reward: expected numbers, got an array of dtype {dtype}."
     elif not (is_finite := np.isfinite(reward)).all():
         yield (
             f"{where}: reward: expected finite numbers, got {np.asarray(reward)[~is_finite][0]} in "

@@ -1,57 +1,16 @@
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oocdm.data import Dataset
 from oocdm.errors import DataError, SchemaError
 from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.worlds import collect
+from tests.data.balls import SCHEMA, make
 from tests.data.mistakes import fails
-
-
-class Ball(ObjectClass):
-    x = Real(high=9)
-    mass = Real(static=True)
-    push = Real(action=True)
-
-
-SCHEMA = Schema(Ball)
-
-
-def make(lengths=(3, 2), num_objects=2, **changes):
-    """A dataset of balls whose `x` is the number of the row; `changes` replace arrays."""
-    rows = sum(lengths)
-    on = np.ones((rows, num_objects), dtype=bool)
-    last = np.cumsum(lengths, dtype=int) - 1
-    push = np.ones((rows, num_objects), dtype=np.float32)
-    push[last] = 0
-    can_act = on.copy()
-    can_act[last] = False
-    x = np.broadcast_to(np.arange(rows, dtype=np.float32)[:, None] / 100, on.shape)
-    arrays = {
-        "values": {"Ball": {"x": x, "mass": np.ones(on.shape, np.float32), "push": push}},
-        "present": {"Ball": on},
-        "observed": {"Ball": {"x": on, "mass": on, "push": can_act}},
-        "episode": np.repeat(np.arange(len(lengths)), np.array(lengths, int)),
-        "step": np.concatenate([np.arange(n) for n in (0, *lengths)]),
-        "reward": np.zeros(rows, np.float32),
-        "terminated": np.zeros(rows, bool),
-        "truncated": np.zeros(rows, bool),
-    }
-    return Dataset(SCHEMA, **{**arrays, **changes})
-
-
-def edited(data, field, where, value):
-    """The dataset with one entry of a field changed."""
-    values = {"Ball": {f: v.copy() for f, v in data.values["Ball"].items()}}
-    values["Ball"][field][where] = value
-    return dataclasses.replace(data, values=values)
 
 
 def test_sizes_and_repr():
@@ -107,12 +66,6 @@ def test_transitions_pair_neighbouring_rows():
 def test_some_transitions(rows):
     batch = make((3, 2)).transitions(rows)
     assert batch.before["Ball", "x"][:, 0].tolist() == pytest.approx([0.01, 0.03])
-
-
-def test_a_gap_in_steps_is_no_transition():
-    data = make((4,), step=np.array([0, 1, 5, 6]))
-    assert data.starts.tolist() == [0, 2]
-    assert data.num_episodes == 1
 
 
 def test_transitions_carry_presence_and_observation(data):
@@ -205,142 +158,6 @@ def test_check_schema():
         "fields of Ball: ['x', 'mass', 'push'] against ['x']."
     ):
         make().check_schema(other, "the model")
-
-
-def test_wrong_shape_and_dtype():
-    data = make()
-    wrong = {"Ball": {**data.values["Ball"], "x": np.zeros((5, 3), np.float32)}}
-    with fails(
-        "Field `Ball.x`: expected shape (5, 2) and dtype float32, got shape (5, 3) and dtype "
-        "float32."
-    ):
-        make(values=wrong)
-    wrong = {"Ball": {**data.values["Ball"], "x": np.zeros((5, 2))}}
-    with fails(
-        "Field `Ball.x`: expected shape (5, 2) and dtype float32, got shape (5, 2) and dtype "
-        "float64."
-    ):
-        make(values=wrong)
-    with fails("Column `reward`: expected shape (5,) and dtype float32, got shape (4,)"):
-        make(reward=np.zeros(4, np.float32))
-    with fails("Class `Ball`: object_ids: expected shape (2, 2), got (1, 2)."):
-        make(object_ids={"Ball": np.zeros((1, 2), int)})
-    with fails("Column `map` of `episodes`: expected one entry for each of the 2 episodes"):
-        make(episodes={"map": np.zeros(3)})
-
-
-def test_missing_and_unknown_names():
-    data = make()
-    with fails("Class `Ball` is missing from the dataset's `values`."):
-        make(values={})
-    with fails("Field `Ball.x` is missing from the dataset's `values` or `observed`."):
-        make(values={"Ball": {"push": data.values["Ball"]["push"]}})
-    with fails("Unknown field `Ball.y`. Known: x, mass, push."):
-        make(values={"Ball": {**data.values["Ball"], "y": data.values["Ball"]["x"]}})
-    with fails("Unknown class `Bal`. Did you mean `Ball`? Known: Ball."):
-        make(present={**data.present, "Bal": data.present["Ball"]})
-
-
-def test_row_order():
-    with fails(
-        "The dataset's rows: expected each step once, sorted by episode and step; got episode 0, "
-        "step 1 after episode 0, step 2."
-    ):
-        make((3,), step=np.array([0, 2, 1]))
-    with fails("The dataset's rows: expected each step once"):
-        make((3,), step=np.array([0, 0, 1]))
-    with fails(
-        "The dataset has no transition: expected an episode with two steps whose numbers follow "
-        "each other, got 3 single steps in 3 episodes."
-    ):
-        make((1, 1, 1))
-    with fails("The dataset is empty: expected at least two steps of one episode, got 0."):
-        make(())
-
-
-def test_values_that_a_field_does_not_allow():
-    data = make()
-    with fails(
-        "Field `Ball.x`: expected a finite number (float32), got nan at episode 1, step 0, "
-        "object 1."
-    ):
-        edited(data, "x", (3, 1), np.nan)
-    with fails(
-        "Field `Ball.x`: expected a value of at most 9, got 10.0 at episode 0, step 2, object 0."
-    ):
-        edited(data, "x", (2, 0), 10)
-    with fails(
-        "Static field `Ball.mass`: expected one value within an episode, got 1.0 at step 0 and "
-        "2.0 at episode 0, step 1, object 1."
-    ):
-        edited(data, "mass", (1, 1), 2)
-    edited(data, "mass", slice(3, None), 2)  # another episode may have another mass
-    with fails("Column `reward`: expected a finite number (float32), got inf at episode 0, step"):
-        make(reward=np.array([0, np.inf, 0, 0, 0], np.float32))
-
-
-def test_static_values_are_compared_across_missing_ones():
-    observed = make().observed["Ball"]
-    seen = observed["mass"].copy()
-    seen[1] = False
-    mass = np.ones((5, 2), np.float32)
-    mass[1], mass[2] = 0, 3
-    values = {"Ball": {**make().values["Ball"], "mass": mass}}
-    with fails("Static field `Ball.mass`: expected one value within an episode, got 1.0 at step 0"):
-        make(values=values, observed={"Ball": {**observed, "mass": seen}})
-
-
-def test_static_values_are_known_in_every_step_of_their_episode():
-    data = make((4, 3, 2))
-    present = np.ones((9, 2), bool)
-    present[2, 0] = False
-    seen = np.zeros((9, 2), bool)
-    seen[1, 0] = seen[3, 1] = seen[5] = True
-    mass = np.zeros((9, 2), np.float32)
-    mass[1, 0], mass[3, 1], mass[5] = 5, 6, (7, 8)
-    x, push = (np.where(present, data.values["Ball"][f], 0) for f in ("x", "push"))
-    can_act = data.observed["Ball"]["push"] & present
-    filled = make(
-        (4, 3, 2),
-        values={"Ball": {"x": x.astype(np.float32), "mass": mass, "push": push}},
-        present={"Ball": present},
-        observed={"Ball": {"x": present, "mass": seen, "push": can_act}},
-    )
-    assert filled.values["Ball"]["mass"].tolist() == [
-        *([5, 6], [5, 6], [0, 6], [5, 6]),  # one object is absent for a step
-        *([7, 8], [7, 8], [7, 8]),
-        *([0, 0], [0, 0]),  # nobody knows
-    ]
-    known = filled.observed["Ball"]["mass"]
-    assert np.array_equal(known, present & (filled.episode < 2)[:, None])
-    assert seen.sum() == 4 and mass.sum() == 26  # what was given is as it was
-    with pytest.raises(ValueError, match="read-only"):
-        filled.values["Ball"]["mass"][0] = 1
-
-
-def test_padding_holds_zero():
-    data = make()
-    with fails(
-        "Field `Ball.push`: expected 0 where nothing is observed, got 1.0 at episode 0, step 2, "
-        "object 0."
-    ):
-        edited(data, "push", (2, 0), 1)
-    gone = np.ones((5, 2), bool)
-    gone[4, 1] = False
-    with fails(
-        "Field `Ball.x`: observed at episode 1, step 1, object 1, where the object is not present."
-    ):
-        make(present={"Ball": gone})
-
-
-def test_outcomes_stand_in_the_row_of_their_action():
-    with fails(
-        "Column `terminated`: the last step of an episode has no outcome, but episode 0, step 2 "
-        "has True. A row holds a state, its action and the outcome of that action. If this outcome "
-        "stands beside its action, whose next state is not logged, blank it in the last step of "
-        "every episode; if it stands in the row after its action, move the column up by one step."
-    ):
-        make(terminated=np.array([0, 0, 1, 0, 0], bool))
 
 
 def test_collected_data_splits_with_rewards(make_world):

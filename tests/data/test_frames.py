@@ -24,20 +24,6 @@ def dots(column, field=None):
     return Dataset.from_frames({"Dot": frame}, Schema(cls))
 
 
-def test_slots_follow_the_sorted_names_of_each_episode(data):
-    assert data.episode.tolist() == [0, 0, 0, 7, 7]
-    assert data.step.tolist() == [0, 1, 2, 4, 5]
-    assert data.object_ids["Ant"].tolist() == [["a", "b"], ["c", ""]]
-    assert data.present["Ant"].tolist() == [
-        [True, True],
-        [True, False],
-        [True, True],
-        [True, False],
-        [True, False],
-    ]
-    assert data.values["Ant"]["x"].tolist() == [[2, 1], [3, 0], [4, 5], [6, 0], [7, 0]]
-
-
 def test_values_of_every_kind(data):
     ants = data.values["Ant"]
     assert ants["place"].shape == (5, 2, 2)
@@ -48,15 +34,6 @@ def test_values_of_every_kind(data):
     assert data.observed["Ant"]["x"][1, 0]
 
 
-def test_actions_of_the_last_step_are_not_read(data, frames, schema):
-    assert data.observed["Ant"]["push"][:, 0].tolist() == [True, True, False, True, False]
-    frames["Ant"]["push"] = 0.5
-    frames["Ant"]["carry"] = True
-    given = Dataset.from_frames(frames, schema)
-    assert given.values["Ant"]["push"][:, 0].tolist() == [0.5, 0.5, 0, 0.5, 0]
-    assert np.array_equal(given.observed["Ant"]["carry"], data.observed["Ant"]["carry"])
-
-
 def test_the_order_of_rows_and_columns_does_not_matter(data, frames, schema):
     mixed = {
         name: frame.sample(frac=1, random_state=3)[frame.columns[::-1]]
@@ -65,27 +42,6 @@ def test_the_order_of_rows_and_columns_does_not_matter(data, frames, schema):
     again = Dataset.from_frames(mixed, schema)
     for field, values in data.values["Ant"].items():
         assert np.array_equal(again.values["Ant"][field], values)
-
-
-def test_steps_define_the_rows(frames, schema):
-    steps = pd.DataFrame(
-        {
-            "episode": [0, 0, 0, 7, 7, 7],
-            "step": [0, 1, 2, 4, 5, 6],
-            "reward": [1, 2, 0, 3, 4, 0],
-            "terminated": [False, True, False, False, False, False],
-        }
-    )
-    frames["Ant"]["push"] = frames["Ant"]["push"].fillna(9)
-    frames["Ant"]["carry"] = True
-    data = Dataset.from_frames(frames, schema, steps=steps)
-    assert len(data.episode) == 6
-    assert not data.present["Ant"][5].any()
-    assert data.values["Ant"]["push"][4, 0] == 9  # no longer the last step of its episode
-    assert data.reward.tolist() == [1, 2, 0, 3, 4, 0]
-    assert data.terminated.tolist() == [False, True, False, False, False, False]
-    with fails("Class `Ant`: got a row for episode 7, step 5, object c, but the table of steps"):
-        Dataset.from_frames(frames, schema, steps=steps[:4])
 
 
 def test_steps_errors(frames, schema):
@@ -132,26 +88,6 @@ def test_the_last_step_may_lack_its_outcome(frames, schema, reward, terminated):
             "0, step 1. Only the last step of an episode has no outcome; fill in the others."
         ):
             Dataset.from_frames(frames, schema, steps=moved)
-
-
-def test_episodes_table(frames, schema):
-    about = pd.DataFrame({"episode": [7, 0], "map": ["small", "big"], "players": [1, 2]})
-    data = Dataset.from_frames(frames, schema, episodes=about)
-    assert data.episodes["map"].tolist() == ["big", "small"]
-    assert data.episodes["players"].tolist() == [2, 1]
-    with fails("Frame episodes: expected one row for each episode of the steps, got a difference"):
-        Dataset.from_frames(frames, schema, episodes=about[:1])
-    with fails("Frame episodes: expected one row for each episode of the steps, got an episode tw"):
-        Dataset.from_frames(frames, schema, episodes=pd.concat([about, about[:1]]))
-    with fails("Frame episodes: column `episode` is missing."):
-        Dataset.from_frames(frames, schema, episodes=about[["map"]])
-
-
-def test_a_class_without_objects(frames, schema):
-    frames["Hill"] = pd.DataFrame(columns=frames["Hill"].columns)
-    data = Dataset.from_frames(frames, schema)
-    assert data.max_counts["Hill"] == 0
-    assert data.present["Hill"].shape == (5, 1)
 
 
 @pytest.mark.parametrize(
@@ -377,15 +313,6 @@ def test_whole_floats_are_numbers_of_episodes_steps_and_objects(data, frames, sc
     assert Dataset.from_frames({**frames, "Hill": large}, schema).object_ids["Hill"][0, 0] % 2 == 1
 
 
-def test_duplicate_object(frames, schema):
-    frames["Ant"] = pd.concat([frames["Ant"], frames["Ant"][3:4]])
-    with fails(
-        "Class `Ant`: expected one row for each object in a step, got two for episode 0, step 2, "
-        "object a."
-    ):
-        Dataset.from_frames(frames, schema)
-
-
 def test_empty_and_single_steps(frames, schema):
     with fails("The dataset is empty: expected at least two steps of one episode, got 0."):
         Dataset.from_frames({name: frame[:0] for name, frame in frames.items()}, schema)
@@ -408,23 +335,3 @@ def test_speed():
     data = Dataset.from_frames({"Dot": frame}, Schema(Dot))
     assert time.perf_counter() - start < 2
     assert len(data) == 19_800
-
-
-@pytest.mark.parametrize(
-    ("values", "is_said"),
-    [
-        ([0.1, 0.1, 0.1], False),  # always the same
-        ([1e3, 1e3 + 0.5, 1e3 + 1], False),
-        ([1.7e9, 1.7e9 + 0.5, 1.7e9 + 1], True),
-        ([16_777_216, 16_777_217, 16_777_218], True),
-    ],
-)
-def test_digits_that_are_lost_are_told(
-    values: list[float], is_said: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Car(ObjectClass):
-        x = Real()
-
-    frame = pd.DataFrame({"episode": 0, "step": range(3), "object": 0, "x": values})
-    Dataset.from_frames({"Car": frame}, Schema(Car))
-    assert ("Field `Car.x`: values such as" in caplog.text) == is_said

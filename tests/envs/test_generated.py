@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 
 import oocdm
 from oocdm.data.log import Arrays
-from oocdm.envs import generated, mechanisms
+from oocdm.envs import generated
 from oocdm.envs.generated import GeneratedWorld
 from oocdm.envs.mechanisms import CategoryMechanism, RealMechanism
 from oocdm.errors import OocdmError
@@ -260,21 +260,6 @@ def test_a_transition_follows_the_mechanisms(still):
     np.testing.assert_allclose(
         after["B"]["x1"], [[b.keep + counted, counted - b.keep, counted]], 1e-5
     )
-
-
-def test_terms_over_others_leave_out_the_object_itself_and_absent_ones():
-    self_, other = (mechanisms.Source("A", "x1", is_local=i) for i in (True, False))
-    values = np.array([[-3, -2, 0], [-1, 0, 0]], np.float32)
-    present = np.array([[True, True, False], [True, False, False]])
-    state = WorldState({"A": {"x1": values}}, {"A": present})
-    inputs = {s: generated._read(state, s, "A") for s in (self_, other)}
-    largest = mechanisms.Term(1.0, other).value(inputs)
-    assert largest[present].tolist() == [-2.0, -3.0, 0.0]  # 0 if there is no other
-    above = mechanisms.Condition(other, -2.5)
-    counted = mechanisms.Term(2.0, other, above).value(inputs)
-    assert counted[present].tolist() == [2.0, 0.0, 0.0]
-    gated = mechanisms.Term(1.0, self_, mechanisms.Condition(self_, -2.5)).value(inputs)
-    assert gated[present].tolist() == [0.0, -2.0, -1.0]
 
 
 # ---------------------------------------------------------------- as an environment

@@ -326,14 +326,6 @@ def test_the_papers_tasks_have_names(name, tasks):
     assert {tuple(row) for row in counts.tolist()} == set(tasks)
 
 
-def test_tasks_are_split_into_47_seen_and_53_unseen():
-    seen, unseen = seen_tasks(), unseen_tasks()
-    assert (len(seen), len(unseen)) == (47, 53)
-    assert len({*seen, *unseen}) == 100
-    first = (22695477 * 12345 + 1) % 2**32 / 2**32
-    assert ((3, 1, 1) in seen) == (first < 0.5)
-
-
 def test_the_likelihood_is_an_option():
     for likelihood in ("categorical", "normal"):
         schema = MouseWorld(likelihood=likelihood).schema

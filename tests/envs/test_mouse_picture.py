@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from oocdm.envs.canvas import Canvas
 from oocdm.envs.mouse import MouseWorld
 from oocdm.envs.mouse_picture import CELL, HEADER, MARGIN, draw_mouse_world
 from oocdm.envs.registry import make
@@ -88,14 +87,3 @@ def test_crowded_cells_show_everyone():
     assert len(np.unique(_cell(picture, 7, 7).reshape(-1, 3), axis=0)) > 50
     state.present["Monster"][0, 0] = False
     assert not np.array_equal(picture, draw_mouse_world(state))
-
-
-def test_shapes_cover_what_they_should():
-    canvas = Canvas(40, 40, (0, 0, 0))
-    canvas.box((10, 10), (20, 10), (100, 100, 100))
-    assert (canvas.array.any(-1)).sum() == 200
-    canvas.box((0, 0), (0, 5), (9, 9, 9))
-    canvas.polygon([(0, 30), (8, 30), (8, 38), (0, 38)], (50, 50, 50))
-    assert canvas.array[34, 4].tolist() == [50, 50, 50]
-    canvas.line((20, 30), (30, 30), 4, (7, 7, 7))
-    assert canvas.array[30, 25].tolist() == [7, 7, 7] and not canvas.array[36, 25].any()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oocdm.errors import GraphError
-from oocdm.graph import ClassGraph, Variable, VariableEdge, VariableGraph
+from oocdm.graph import ClassGraph, VariableEdge, VariableGraph
 from oocdm.schema import ObjectClass, Real, Schema
 
 
@@ -80,7 +80,6 @@ def test_print_counts_and_edges() -> None:
     assert graph.counts == COUNTS
     assert graph.edges()[-1] == VariableEdge("Ball[1].x", "Score[0].points")
     assert graph != FULL and graph.matrix.sum() == 3
-    assert Variable.parse("Ball[12].x") == ("Ball", 12, "x")
     assert VariableGraph((), (), np.zeros((0, 0))).counts == {}
 
 
@@ -118,8 +117,6 @@ def fails(message: str) -> Any:
 
 @pytest.mark.parametrize("name", ["Ball.x", "Ball[*].x", "Ball[0]x", "Ball[-1].x", "Ball[0].x.y"])
 def test_errors_of_names(name: str) -> None:
-    with fails(f"Variable `{name}`: expected the form `Block[0].s1`."):
-        Variable.parse(name)
     with fails(f"Variable `{name}`: expected the form `Block[0].s1`."):
         VariableGraph((name,), (), np.zeros((1, 0)))
 

@@ -1,4 +1,4 @@
-"""Planning in a part of the learned world: what cannot matter is left out, and nothing changes."""
+"""The learned world as planners see it: what cannot matter is left out, and nothing changes."""
 
 from __future__ import annotations
 
@@ -169,3 +169,38 @@ def test_what_is_read_later_must_be_named_too() -> None:
     agent.reset(STATE.batch_size)
     with pytest.raises(PlanError, match=r"^Task: reward or termination read Mouse\.health, which"):
         agent.act(STATE)
+
+
+def test_steps_rewards_and_ends_are_those_of_model_and_task() -> None:
+    whole, part = (LearnedSimulator(RESULT, mouse_task(), horizon) for horizon in (None, 2))
+    after = whole.step(STATE, seed=3)
+    for c, f in (("Mouse", "health"), ("Monster", "noise")):
+        assert torch.equal(after[c, f], whole.dynamics.step(STATE, 3)[c, f])
+    assert (whole.horizon, part.horizon) == (None, 2)
+    pruned = part.step(STATE, seed=3)
+    for simulator, state in ((whole, after), (part, pruned)):
+        assert torch.equal(simulator.reward(STATE, state), mouse_task().reward(STATE, after))
+        assert torch.equal(simulator.terminated(state), mouse_task().terminated(after))
+
+
+def test_a_plan_has_a_simulator_of_its_own() -> None:
+    simulator = LearnedSimulator(RESULT, mouse_task())
+    own = simulator.begin_plan(seed=0)
+    assert own is not simulator and own.dynamics is simulator.dynamics
+    assert simulator._tries is None and own._tries is not None
+
+
+def test_a_variable_graph_is_not_pruned() -> None:
+    data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=60, seed=0)
+    graph = oocdm.ClassGraph.full(data.schema).ground(data.max_counts)
+    result: Any = SimpleNamespace(model=random_model(data), graph=graph)
+    task = Task(lambda before, after: after["Total.s1"][:, 0], reads=["Total.s1"])
+    simulator = LearnedSimulator(result, task, horizon=1)
+    assert simulator.horizon is None
+    assert "Block.s2" in simulator.dynamics.simulated
+
+
+def test_a_task_is_a_task() -> None:
+    message = "^task: expected an oocdm.Task, got function. Use env.task of one of our"
+    with pytest.raises(PlanError, match=message):
+        LearnedSimulator(RESULT, lambda before, after: 0.0)  # type: ignore[arg-type]
