@@ -436,7 +436,10 @@ def contradictory(self: Any, inquiry: Any) -> Discovery:
 @pytest.mark.parametrize(
     ("discover", "expected"),
     [
-        (other_layout, "expected a Structure of the layout that it was given, Layout(54 parts, 54"),
+        (
+            other_layout,
+            "expected a Structure of the layout that it was given, Layout(54 elements, 54",
+        ),
         (lambda *_: 3, "expected a Discovery or None, got int. Return Discovery(structure, evid"),
         (
             contradictory,
