@@ -99,9 +99,9 @@ class Dataset(Log):
         steps: pd.DataFrame | None = None,
         episodes: pd.DataFrame | None = None,
     ) -> Dataset:
-        """A dataset from pandas frames in long format, one a class.
+        """A dataset from pandas frames in long format, one per class.
 
-        Each frame has the columns episode, step, object and one a field; a cell that is None or
+        Each frame has the columns episode, step, object and one per field; a cell that is None or
         pd.NA is a missing value. `steps` has the columns episode, step and, as far as known,
         reward, terminated, truncated, which the last step of an episode may lack; without it,
         every step that any frame mentions counts.

@@ -1,6 +1,6 @@
 """A dataset as a folder of Parquet files that pandas, DuckDB and people can open.
 
-`schema.json`; `<Class>.parquet` with the columns episode, step, object and one a field (null =
+`schema.json`; `<Class>.parquet` with the columns episode, step, object and one per field (null =
 missing); `steps.parquet` with episode, step, reward, terminated, truncated; `episodes.parquet`
 with episode and anything about it. An object that is absent in a step has no row there.
 """
@@ -37,9 +37,9 @@ _NAN_ADVICE = "NaN is not a value; write null where a value is missing."
 
 # What every dataset folder has beside the tables of its classes; people forget to write them.
 _HOLDS = {
-    "steps.parquet": "one row a step, with the columns episode, step, reward, terminated and "
+    "steps.parquet": "one row per step, with the columns episode, step, reward, terminated and "
     "truncated",
-    "episodes.parquet": "one row an episode, with the column episode and any others",
+    "episodes.parquet": "one row per episode, with the column episode and any others",
 }
 
 

@@ -1,6 +1,6 @@
 """From pandas frames in long format to a `Log`, the arrays of a `Dataset`.
 
-There is one frame a class, with the columns episode, step, object and one a field; a vector is
+There is one frame per class, with the columns episode, step, object and one per field; a vector is
 a list or array in a cell. Objects are named by whole numbers or strings, may appear and
 disappear, and need not be the same in every episode.
 """
@@ -44,7 +44,7 @@ def read_frames(
     steps: pd.DataFrame | None = None,
     episodes: pd.DataFrame | None = None,
 ) -> Log:
-    """The steps in pandas frames of long format, one a class (see `Dataset.from_frames`).
+    """The steps in pandas frames of long format, one per class (see `Dataset.from_frames`).
 
     >>> import pandas as pd
     >>> from oocdm.schema import Categorical, ObjectClass, Real

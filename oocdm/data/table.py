@@ -1,4 +1,4 @@
-"""From long tables, one row an object and step, to the padded arrays of a `Log`.
+"""From long tables, one row per object and step, to the padded arrays of a `Log`.
 
 Frames and files both come as such tables; only how a column is read differs, so a reader is
 a function that is given a `Column` and returns its known values.

@@ -25,7 +25,7 @@ def checked_reward(simulator: Simulator, reward: Tensor, is_running: Tensor) -> 
     >>> checked_reward(mouse, 1.0, torch.tensor([True, True]))
     Traceback (most recent call last):
     ...
-    oocdm.errors.PlanError: Task.reward: expected a tensor of numbers of shape (2,), one a row, \
+    oocdm.errors.PlanError: Task.reward: expected a tensor of numbers of shape (2,), one per row, \
 got float. Keep the rows apart, without float() or .item(), as in after["Mouse.health"].sum(1), \
 or repeat one for all of them: torch.full((after.batch_size,), 1.0).
     """
@@ -89,7 +89,7 @@ def _check_shape(simulator: Simulator, where: str, what: str, values: Any, rows:
     reduce = ".sum(1)" if what == "numbers" else ".any(1)"
     value = _example(simulator) if what == "numbers" else f"({_example(simulator)} < 0)"
     raise PlanError(
-        f"{where}: expected a tensor of {what} of shape ({rows},), one a row, got {got}. "
+        f"{where}: expected a tensor of {what} of shape ({rows},), one per row, got {got}. "
         + _advice(values, rows).format(f"{value}{reduce}")
     )
 

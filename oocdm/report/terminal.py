@@ -172,7 +172,7 @@ def episodes_table(results: Mapping[str, EpisodeResults]) -> Table:
 
 
 def cells_table(cells: Iterable[Mapping[str, Any]]) -> Table:
-    """The cells of `oocdm bench paper`, one a row.
+    """The cells of `oocdm bench paper`, one per row.
 
     >>> cells_table([{"env": "block2", "method": "oocdm", "seed": 0, "graph_accuracy": 1.0,
     ...     "aill_train": 22.5, "aill_id": 22.4, "aill_ood": 21.5, "seconds": 90.0}]).row_count
@@ -236,7 +236,7 @@ def calibration_cells(name: str, row: Mapping[str, Any]) -> list[str]:
 
 
 def samples_table(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """The fits of `oocdm bench samples`, one a row.
+    """The fits of `oocdm bench samples`, one per row.
 
     >>> row = {"env": "block5", "transitions": 500, "seed": 0, "wrong": {"automatic": 3}}
     >>> samples_table([row | {"open": 2, "possible": 80, "seconds": 9.0}]).row_count

@@ -438,7 +438,7 @@ def contradictory(self: Any, inquiry: Any) -> Discovery:
     [
         (
             other_layout,
-            "expected a Structure of the layout that it was given, Layout(54 elements, 54",
+            "expected a Structure of the layout that it was given, Layout(54 elements",
         ),
         (lambda *_: 3, "expected a Discovery or None, got int. Return Discovery(structure, evid"),
         (

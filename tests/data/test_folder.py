@@ -299,9 +299,9 @@ def test_missing_cut_and_damaged_files(folder, name):
         assert info.value.__suppress_context__
     path.unlink()
     holds = {
-        "steps": "It holds one row a step, with the columns episode, step, reward, terminated and "
-        "truncated. ",
-        "episodes": "It holds one row an episode, with the column episode and any others. ",
+        "steps": "It holds one row per step, with the columns episode, step, reward, terminated "
+        "and truncated. ",
+        "episodes": "It holds one row per episode, with the column episode and any others. ",
     }
     with fails(
         f"`{path}` is missing from the dataset folder. {holds.get(name, '')}Write the dataset "

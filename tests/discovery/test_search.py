@@ -181,7 +181,7 @@ def test_an_impostor_gives_way_to_the_cause_that_it_stands_in_for(share: float, 
     assert oracle.calls == calls
 
 
-def test_a_part_is_tried_once() -> None:
+def test_an_element_is_tried_once() -> None:
     oracle = Oracle(ONE, np.array([0.03, 1.0, -0.01, -0.01, -0.01]))
     start = chosen(ONE, [False, True, False, False, False])
     found = around(oracle, start)

@@ -127,7 +127,7 @@ def test_what_is_named_must_exist() -> None:
     [
         (
             lambda before, after: after["Mouse", "hunger"],
-            "Task.reward: expected a tensor of numbers of shape (100,), one a row, got shape "
+            "Task.reward: expected a tensor of numbers of shape (100,), one per row, got shape "
             '(100, 1). Reduce over the objects, as in after["Mouse.health"].sum(1).',
         ),
         (

@@ -19,28 +19,28 @@ from tests.planning.toys import Walk
     [
         (
             replaced(reward=lambda self, before, after: after["Ball", "x"]),
-            "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got shape "
+            "Simulator.reward: expected a tensor of numbers of shape (2,), one per row, got shape "
             '(2, 1). Reduce over the objects, as in after["Ball.x"].sum(1).',
         ),
         (
             replaced(reward=lambda self, before, after: 1.0),
-            "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got float. "
+            "Simulator.reward: expected a tensor of numbers of shape (2,), one per row, got float. "
             'Keep the rows apart, without float() or .item(), as in after["Ball.x"].sum(1), or '
             "repeat one for all of them: torch.full((after.batch_size,), 1.0).",
         ),
         (
             replaced(reward=lambda self, before, after: after["Ball", "x"].sum(1).numpy()),
-            "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got ndarray. "
-            'Stay with torch, without .numpy(), as in after["Ball.x"].sum(1).',
+            "Simulator.reward: expected a tensor of numbers of shape (2,), one per row, got "
+            'ndarray. Stay with torch, without .numpy(), as in after["Ball.x"].sum(1).',
         ),
         (
             replaced(reward=lambda self, before, after: after["Ball", "x"].sum()),
-            "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got shape "
+            "Simulator.reward: expected a tensor of numbers of shape (2,), one per row, got shape "
             '(). Reduce over the objects only, not over the rows, as in after["Ball.x"].sum(1).',
         ),
         (
             replaced(reward=lambda self, before, after: None),
-            "Simulator.reward: expected a tensor of numbers of shape (2,), one a row, got "
+            "Simulator.reward: expected a tensor of numbers of shape (2,), one per row, got "
             'NoneType. Let the function return what it computes, as in after["Ball.x"].sum(1).',
         ),
         (
@@ -57,13 +57,13 @@ from tests.planning.toys import Walk
         ),
         (
             replaced(terminated=lambda self, after: torch.zeros(3, dtype=torch.bool)),
-            "Simulator.terminated: expected a tensor of booleans of shape (2,), one a row, got "
+            "Simulator.terminated: expected a tensor of booleans of shape (2,), one per row, got "
             "shape (3,). The first axis of a batch is its rows: keep it whole, as in "
             '(after["Ball.x"] < 0).any(1).',
         ),
         (
             replaced(terminated=lambda self, after: False),
-            "Simulator.terminated: expected a tensor of booleans of shape (2,), one a row, got "
+            "Simulator.terminated: expected a tensor of booleans of shape (2,), one per row, got "
             "bool. Leave `terminated` out if it never ends, else keep the rows apart, as in "
             '(after["Ball.x"] < 0).any(1).',
         ),

@@ -30,7 +30,7 @@ class Masks:
         return self.structures.detach().cpu().numpy() > 0
 
     def spread(self, per_structure: Tensor, batch_size: int) -> Tensor:
-        """Repeat a tensor with one row a structure so that it has one a sample (or just 1)."""
+        """Repeat a tensor with one row per structure to one row per sample (or just 1)."""
         if len(per_structure) == 1:
             return per_structure
         return per_structure.repeat_interleave(batch_size // len(per_structure), 0)

@@ -68,7 +68,7 @@ class View:
         ours, theirs = self.schema.field(c, f), self.schema.field(k, f)
         if num_all_codes(ours) is None or (ours.low, ours.high) != (theirs.low, theirs.high):
             return are_equal(self.now.values[c][f], self.now.values[k][f])
-        # One number a value is less to compare than its components.
+        # One number per value is less to compare than its components.
         batch, objects = self.now.present[c].shape
         others = self.now.present[k].shape[1]
         return self.code(c, f).view(batch, objects, 1) == self.code(k, f).view(batch, 1, others)
