@@ -456,8 +456,8 @@ def test_actions_are_checked_as_in_the_true_world() -> None:
     [
         (
             Task(lambda b, a: a["Ant", "x"], TASK.terminated, []),
-            "Task.reward: expected a tensor of numbers of shape (1,), one per row, got shape (1, 3). "
-            'Reduce over the objects, as in after["Ant.x"].sum(1).',
+            "Task.reward: expected a tensor of numbers of shape (1,), one per row, got shape "
+            '(1, 3). Reduce over the objects, as in after["Ant.x"].sum(1).',
         ),
         (
             Task(TASK.reward, lambda a: a["Ant", "x"][:, 0], []),
