@@ -37,10 +37,10 @@ SEARCHES = ("around", "leave-one-out")
 class Oocdm(AbstractClassMethod):
     """Learns predictors under many graphs, discovers the graph from them, and repeats.
 
-    The objective "any-structure" divides each batch among four kinds of structures: any (each
-    element present with a probability that is itself drawn), the estimate with its contested
-    elements in any combination, neighbours of the estimate (one element of each target the other
-    way round) and the estimate; the search "around" compares the estimate with its neighbours on
+    The objective "any-structure" divides each batch among four kinds of structures: any (half of
+    them the full one, the others with each element by a probability that is itself drawn), the
+    estimate with its contested elements in any combination, neighbours of the estimate (one element
+    of each target the other way round) and the estimate; the search "around" compares the estimate with its neighbours on
     held-out episodes.
     `Oocdm.preset("paper")` scores every sample under "three-graphs", G_lambda, G_1 and the
     estimate, and leaves single edges out of the full graph, on the training data.
@@ -206,9 +206,14 @@ class Oocdm(AbstractClassMethod):
 
 
 def _any(count: int, now: LearningState, rng: np.random.Generator) -> np.ndarray:
-    """Structures whose elements are present with a probability that is itself drawn."""
+    """Half of them have all that may be there, the others each element with a drawn probability.
+
+    What acts only together with others is learned where all of it is there, and would be given
+    up before it has been learned if that were rare.
+    """
     estimate = now.estimate.flags
     probability = rng.random((count, 1))
+    probability[: count // 2] = 1.0
     is_present = rng.random((count, len(estimate))) < probability
     return np.where(now.free.flags, is_present, estimate)
 

@@ -103,13 +103,15 @@ def test_random_graphs_of_the_paper_have_nine_of_ten_edges() -> None:
     assert np.abs(rows.mean(0) - 0.9).max() < 5 * np.sqrt(0.09 / len(rows))
 
 
-def test_default_objective_starts_with_any_structure() -> None:
+def test_default_objective_starts_with_the_full_and_any_structures() -> None:
     now, rng = random_state(0, free=EVERYTHING)
     shares = []
-    for _ in range(40):
+    for _ in range(80):
         (term,) = Oocdm().objective(now, rng)
         assert term.weight == 1.0 and term.structures.shape == (32, len(LAYOUT))
-        shares.append(np.array(term.structures).mean(1))
+        full, others = np.split(np.array(term.structures), 2)
+        assert full.all()
+        shares.append(others.mean(1))
     # The probability itself is uniform: sparse and dense structures are equally common.
     counts, _ = np.histogram(np.concatenate(shares), bins=4, range=(0, 1))
     assert np.abs(counts / counts.sum() - 0.25).max() < 0.06
