@@ -43,7 +43,7 @@ def literal_gains(
 
 
 def _neighbours(structure: Structure, columns: np.ndarray) -> list[Structure]:
-    """The structure, then with each of these parts turned."""
+    """The structure, then with each of these elements turned."""
     places = np.arange(len(structure.flags))
     turned = [Structure(structure.layout, structure.flags ^ (places == at)) for at in columns]
     return [structure, *turned]

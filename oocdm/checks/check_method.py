@@ -330,7 +330,8 @@ class _Trial:
     def _check_found(self, what: str, found: Any, estimate: Structure, free: Structure) -> None:
         try:
             if found is not None:
-                keep_given(f"{self.name}.{what}", found, estimate, free)
+                testable = np.ones(len(free.edges), dtype=bool)
+                keep_given(f"{self.name}.{what}", found, estimate, free, testable)
         except ModelError as error:  # says all by itself
             self.note([str(error)])
 

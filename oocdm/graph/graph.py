@@ -102,6 +102,8 @@ class AbstractGraph(ABC, Generic[E]):
 
     def __contains__(self, edge: E | str) -> bool:
         edges = self._parse_row(edge) if isinstance(edge, str) else [edge]
+        if not edges:
+            raise GraphError(f"Edge: expected a row with a source, got {edge!r}.")
         return all(bool(self.mask[self._place(each)]) for each in edges)
 
     def __or__(self, other: AbstractGraph[Any]) -> Self:
@@ -139,6 +141,8 @@ class AbstractGraph(ABC, Generic[E]):
         """
         true = self.matching(true)
         if counts is not None:
+            if testable is not None:
+                raise GraphError("compare: expected counts or testable edges, got both.")
             return self.ground(counts).compare(true.ground(counts))
         chosen = slice(None) if testable is None else testable
         return compare_masks(self.mask[chosen], true.mask[chosen])

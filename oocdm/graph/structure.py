@@ -76,9 +76,9 @@ class Layout:
 
     def structure(self, edges: np.ndarray | bool, paths: np.ndarray | bool = True) -> Structure:
         """The structure with these edges and these paths; by default with all paths."""
-        flags = np.zeros(len(self), dtype=bool)
-        flags[: self.num_edges], flags[self.num_edges :] = edges, paths
-        return Structure(self, flags)
+        num_paths = len(self) - self.num_edges
+        both = (("edge", edges, self.num_edges), ("path", paths, num_paths))
+        return Structure(self, np.concatenate([_flags(*each) for each in both]))
 
     def of_graph(self, graph: Graph) -> Structure:
         """The structure with the edges of a graph and all paths."""
@@ -90,6 +90,19 @@ class Layout:
         if unknown:
             raise GraphError(f"Structure: expected elements of its layout, got `{unknown[0]}`.")
         return Structure(self, np.isin(self.names, names))
+
+
+def _flags(what: str, given: np.ndarray | bool, num: int) -> np.ndarray:
+    """One boolean for each edge or path; anything else would silently mean all of them."""
+    if isinstance(given, bool | np.bool_):
+        return np.full(num, given)
+    if isinstance(given, np.ndarray) and given.dtype == bool and given.shape == (num,):
+        return given
+    got = f"{given.dtype} of shape {given.shape}" if isinstance(given, np.ndarray) else repr(given)
+    raise GraphError(
+        f"Structure: expected True, False or one boolean for each {what} of {num}, got {got}. Of a "
+        "graph: layout.edges.mask(graph)."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +193,9 @@ class Structure:
             and self.layout == other.layout
             and bool(np.array_equal(self.flags, other.flags))
         )
+
+    def __hash__(self) -> int:
+        return hash((self.layout, self.flags.tobytes()))
 
     def __repr__(self) -> str:
         counts = [

@@ -40,8 +40,8 @@ class Oocdm(AbstractClassMethod):
     The objective "any-structure" divides each batch among four kinds of structures: any (half of
     them the full one, the others with each element by a probability that is itself drawn), the
     estimate with its contested elements in any combination, neighbours of the estimate (one element
-    of each target the other way round) and the estimate; the search "around" compares the estimate with its neighbours on
-    held-out episodes.
+    of each target the other way round) and the estimate; the search "around"
+    compares the estimate with its neighbours on held-out episodes.
     `Oocdm.preset("paper")` scores every sample under "three-graphs", G_lambda, G_1 and the
     estimate, and leaves single edges out of the full graph, on the training data.
 

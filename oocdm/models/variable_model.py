@@ -93,8 +93,9 @@ class AbstractVariableModel(AbstractWorldModel):
         return tuple(self._predictions(inputs, encoded, each) for each in structures)
 
     def compile_neighbours(self, neighbours: Neighbours) -> NeighboursPredictor:
+        self.check_layout(neighbours.structure)
         structure, columns = neighbours.structure.flags, np.stack(self.layout.by_target)
-        # Outputs do not share predictors: one part can be turned for all of them at once.
+        # Outputs do not share predictors: one element can be turned for all of them at once.
         elements = sorted(set().union(*(each.tolist() for each in neighbours.elements.values())))
         rows = np.repeat(structure[None], 1 + len(elements), axis=0)
         for row, element in zip(rows[1:], elements, strict=True):

@@ -144,7 +144,17 @@ class AbstractWorldModel(nn.Module):
     def structures(self, *graphs: Graph | Structure) -> Structures:
         """Graphs, with the paths that the model has chosen, or structures, as a call takes them."""
         each = [g if isinstance(g, Structure) else self.structure(g) for g in graphs]
+        for structure in each:
+            self.check_layout(structure)
         return self.rows(np.stack([structure.flags for structure in each]))
+
+    def check_layout(self, structure: Structure) -> None:
+        """Raise a `ModelError` unless the elements of a structure are those of this model."""
+        if structure.layout != self.layout:
+            raise ModelError(
+                f"Structure: expected one of this model's {self.layout!r}, got one of another, "
+                f"{structure.layout!r}. Make it with `model.layout`."
+            )
 
     def rows(self, flags: np.ndarray | Tensor) -> Structures:
         """Structures as a matrix of flags, as a call takes them."""

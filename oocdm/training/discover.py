@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from oocdm.data.dataset import Dataset
@@ -62,9 +60,7 @@ def discover(
         found = method.discover(inquiry)
     if found is None:
         raise _finds_none(method)
-    found = keep_given(f"Method `{method.name}`: `discover`", found, estimate, free)
-    evidence = found.evidence.with_given(known.required, known.forbidden & testable)
-    return replace(found, evidence=evidence)
+    return keep_given(f"Method `{method.name}`: `discover`", found, estimate, free, testable)
 
 
 def _known(method: AbstractMethod, result: FitResult, priors: PriorKnowledge) -> Priors:

@@ -55,7 +55,9 @@ def checksum(data: Dataset) -> int:
     return found
 
 
-def keep_given(who: str, found: Discovery, estimate: Structure, free: Structure) -> Discovery:
+def keep_given(
+    who: str, found: Discovery, estimate: Structure, free: Structure, testable: np.ndarray
+) -> Discovery:
     """What a method found, with everything that is not free as the estimate has it.
 
     A known graph and priors hold whatever a method says. Anything but a structure of the same
@@ -68,7 +70,8 @@ def keep_given(who: str, found: Discovery, estimate: Structure, free: Structure)
     >>> layout = Layout(ClassEdges.of(Schema(Ball)))
     >>> said = Discovery(layout.structure(True), Evidence.nothing(layout.edges))
     >>> free = layout.structure(np.array([True, False]))
-    >>> keep_given("discover", said, layout.structure(False), free).structure.names
+    >>> can_occur = np.array([True, True])
+    >>> keep_given("discover", said, layout.structure(False), free, can_occur).structure.names
     ['Ball.x <- self.x']
     """
     if not isinstance(found, Discovery):
@@ -95,8 +98,7 @@ def keep_given(who: str, found: Discovery, estimate: Structure, free: Structure)
             f"{who}: expected every edge that the evidence decides for in the structure, got "
             f"`{missing.names[0]}` outside. Make them agree: structure.with_edges(evidence.is_in)."
         )
-    nothing = np.zeros(len(structure.edges), dtype=bool)
-    evidence = with_given(evidence, structure, free, nothing)
+    evidence = with_given(evidence, structure, free, testable)
     return replace(found, structure=structure, evidence=evidence)
 
 

@@ -197,7 +197,7 @@ class Trainer:
         found = self.method.discover_first(inquiry) if free.any() else None
         if found is not None:
             who = f"Method `{self.method.name}`: `discover_first`"
-            self._take(keep_given(who, found, self.position.structure, self.free))
+            self._take(keep_given(who, found, self.position.structure, self.free, self.testable))
             self._record("discover", int(free.sum()), [], found.is_cut)
         self.position.phase = "learn"
 
@@ -237,7 +237,8 @@ class Trainer:
         found = self.method.discover(inquiry) if free.any() else None
         if found is None:
             return None
-        return keep_given(f"Method `{self.method.name}`: `discover`", found, estimate, free)
+        who = f"Method `{self.method.name}`: `discover`"
+        return keep_given(who, found, estimate, free, self.testable)
 
     def _contested(self) -> Structure:
         """Edges that the last discovery found neither strong nor useless."""

@@ -51,6 +51,15 @@ def test_names_of_parents_and_children() -> None:
     assert "Block[0].s1 <- Block[1].s1" not in GROUNDED
 
 
+def test_a_row_without_sources_is_no_edge() -> None:
+    with pytest.raises(
+        GraphError, match=r"^Edge: expected a row with a source, got 'Block\.s1 <- "
+    ):
+        _ = "Block.s1 <- (nothing)" in TRUE_GRAPH
+    with pytest.raises(GraphError, match=r"^compare: expected counts or testable edges, got both"):
+        TRUE_GRAPH.compare(TRUE_GRAPH, {"Block": 1, "Total": 1}, TRUE_GRAPH.mask)
+
+
 @pytest.mark.parametrize(
     ("graph", "wrong", "right"),
     [(TRUE_GRAPH, "Total.s9", "Total.s3"), (GROUNDED, "Total[1].t", "Total[0].t")],

@@ -117,8 +117,25 @@ def test_wrong_sizes() -> None:
         Structure(LAYOUT, TRUE_GRAPH.mask)
     with fails(f"{expected} float64 of shape (98,)."):
         Structure(LAYOUT, np.zeros(98))
-    with pytest.raises(ValueError, match="broadcast"):
-        LAYOUT.structure(np.ones(83, dtype=bool))
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        (TRUE_GRAPH, repr(TRUE_GRAPH)),
+        (np.full(84, 0.01), "float64 of shape (84,)"),
+        (np.ones(83, dtype=bool), "bool of shape (83,)"),
+        (np.array([True]), "bool of shape (1,)"),
+        (None, "None"),
+    ],
+)
+def test_what_is_no_mask_does_not_mean_everything(given: Any, got: str) -> None:
+    with fails(
+        f"Structure: expected True, False or one boolean for each edge of 84, got {got}. Of a "
+        "graph: layout.edges.mask(graph)."
+    ):
+        LAYOUT.structure(given)
+    assert hash(LAYOUT.structure(True)) == hash(LAYOUT.structure(np.ones(84, dtype=bool)))
 
 
 def test_layouts_that_differ() -> None:

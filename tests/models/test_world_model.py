@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph, Neighbours
+from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import Predictions
@@ -160,6 +161,29 @@ def test_structures_have_the_paths_that_the_model_has_chosen() -> None:
     assert rows.dtype == torch.float64
     assert torch.equal(rows, model.rows(np.stack([structure.flags, free.flags])))
     assert torch.equal(rows, model.rows(rows.bool()))
+
+
+def test_a_structure_of_another_layout_is_not_misread() -> None:
+    """Two paths each, but others: the same flags mean something else."""
+    model = OocdmModel(SCHEMA, ModelOptions(linear_path=False))
+    other = OocdmModel(SCHEMA, ModelOptions(enrich=False)).layout.structure(True)
+    message = (
+        r"^Structure: expected one of this model's .*, got one of another, .*`model\.layout`\.$"
+    )
+    for use in (
+        model.structures,
+        model.compile_for,
+        lambda structure: model.compile_neighbours(Neighbours(structure, {})),
+    ):
+        with pytest.raises(ModelError, match=message):
+            use(other)
+
+
+def test_masks_may_be_on_another_device() -> None:
+    model = OocdmModel(SCHEMA, ModelOptions())
+    rows = torch.ones(2, len(model.layout), device="meta")
+    part = model.predictors["Ball"].parts["extremes"]
+    assert part.allowed(Masks(model.layout, rows)).device.type == "meta"
 
 
 def test_a_batch_that_cannot_be_shared_is_an_error() -> None:

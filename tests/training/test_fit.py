@@ -105,7 +105,7 @@ def test_an_end_between_training_and_saving(
 
     with monkeypatch.context() as patch, pytest.raises(Interrupt):
         patch.setattr(FitResult, "_write", fail)
-        fit(DATA, METHODS["oocdm"], seed=5, folder=tmp_path)
+        fit(DATA, METHODS["oocdm"], seed=6, folder=tmp_path)
     steps: list[Progress] = []
     assert_same(resume(tmp_path, DATA, callback=steps.append), finished["oocdm"])
     assert steps == []  # nothing was left to do
@@ -113,14 +113,14 @@ def test_an_end_between_training_and_saving(
 
 def test_a_known_graph_survives_an_interruption(tmp_path: Path) -> None:
     graph = ClassGraph.random(DATA.schema, 0.5, np.random.default_rng(0))
-    whole = fit(DATA, METHODS["oocdm"], seed=5, graph=graph)
+    whole = fit(DATA, METHODS["oocdm"], seed=6, graph=graph)
     with pytest.raises(Interrupt):
         fit(DATA, METHODS["oocdm"], 5, graph, folder=tmp_path, callback=stop_at("learn", 7))
     assert_same(resume(tmp_path, DATA), whole)
 
 
 def test_a_folder_changes_nothing(tmp_path: Path, finished: dict[str, FitResult]) -> None:
-    assert_same(fit(DATA, METHODS["oocdm"], seed=5, folder=tmp_path), finished["oocdm"])
+    assert_same(fit(DATA, METHODS["oocdm"], seed=6, folder=tmp_path), finished["oocdm"])
     assert_same(load(tmp_path), finished["oocdm"])
 
 
@@ -131,7 +131,7 @@ def test_the_same_seed_gives_the_same_bits(finished: dict[str, FitResult]) -> No
     torch.manual_seed(1)
     np.random.seed(1)
     state = torch.random.get_rng_state()
-    again = fit(DATA, METHODS["oocdm"], seed=5)
+    again = fit(DATA, METHODS["oocdm"], seed=6)
     assert_same(again, finished["oocdm"])
     # And the caller's random numbers are left alone.
     assert torch.equal(torch.random.get_rng_state(), state)
@@ -151,7 +151,7 @@ def test_another_seed_gives_other_weights(finished: dict[str, FitResult]) -> Non
 @pytest.mark.parametrize(("phase", "step"), [("learn", 7), ("polish", 5)])
 def test_hiding_survives_an_interruption(phase: str, step: int, tmp_path: Path) -> None:
     interrupt(tmp_path, HIDING, phase, step)
-    uninterrupted = fit(DATA, HIDING, seed=5)
+    uninterrupted = fit(DATA, HIDING, seed=6)
     assert_same(resume(tmp_path, DATA), uninterrupted)
     assert_same(load(tmp_path), uninterrupted)
 
@@ -214,7 +214,7 @@ def test_max_seconds_ends_training_early() -> None:
 
 
 def test_max_seconds_of_plenty_changes_nothing(finished: dict[str, FitResult]) -> None:
-    assert_same(fit(DATA, METHODS["oofull"], seed=5, max_seconds=1e6), finished["oofull"])
+    assert_same(fit(DATA, METHODS["oofull"], seed=6, max_seconds=1e6), finished["oofull"])
 
 
 def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path) -> None:
@@ -242,10 +242,10 @@ def test_a_run_that_ends_while_it_is_written_can_go_on(
 
     monkeypatch.setattr(os, "replace", cut)
     with pytest.raises(Interrupt):
-        fit(DATA, METHODS["oofull"], seed=5, folder=tmp_path, callback=learned.append)
+        fit(DATA, METHODS["oofull"], seed=6, folder=tmp_path, callback=learned.append)
     monkeypatch.setattr(os, "replace", written)
     again = (
-        fit(DATA, METHODS["oofull"], seed=5, folder=tmp_path)
+        fit(DATA, METHODS["oofull"], seed=6, folder=tmp_path)
         if name == "schema.json"
         else resume(tmp_path, DATA)
     )

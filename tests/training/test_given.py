@@ -115,11 +115,12 @@ def test_only_what_is_free_is_taken(seed: int) -> None:
     estimate, free, said = (Structure(ANTS, rng.random(len(ANTS)) < 0.5) for _ in range(3))
     words = np.where(said.edges, rng.choice(["yes", "no", "undecided"], ANTS.num_edges), "no")
     evidence = replace(Evidence.nothing(ANTS.edges), decision=words, score=rng.random(8))
-    found = keep_given("discover", Discovery(said, evidence), estimate, free)
+    testable = rng.random(ANTS.num_edges) < 0.5
+    found = keep_given("discover", Discovery(said, evidence), estimate, free, testable)
     assert found.structure == said.where(free, estimate)
     assert found.evidence.decision[free.edges].tolist() == words[free.edges].tolist()
     assert np.isnan(found.evidence.score).tolist() == (~free.edges).tolist()
-    given = np.where(estimate.edges, "required", "untestable")
+    given = np.where(estimate.edges, "required", np.where(testable, "forbidden", "untestable"))
     assert found.evidence.decision[~free.edges].tolist() == given[~free.edges].tolist()
     assert found.graph == found.evidence.graph
     assert not (ANTS.of_graph(found.graph).with_paths(False) - found.structure).any()

@@ -83,7 +83,7 @@ def stop_at(phase: str, step: int) -> Any:
 
 def interrupt(folder: Path, method: AbstractMethod, phase: str, step: int) -> None:
     with pytest.raises(Interrupt):
-        fit(DATA, method, seed=5, folder=folder, callback=stop_at(phase, step))
+        fit(DATA, method, seed=6, folder=folder, callback=stop_at(phase, step))
     assert not (folder / "model.safetensors").exists()
 
 

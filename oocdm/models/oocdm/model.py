@@ -175,6 +175,7 @@ class OocdmModel(AbstractWorldModel):
 
     @torch.no_grad()
     def compile_neighbours(self, neighbours: Neighbours) -> NeighboursPredictor:
+        self.check_layout(neighbours.structure)
         if self.is_literal:
             return super().compile_neighbours(neighbours)
         composed = {

@@ -176,8 +176,8 @@ class Extremes(AbstractLinear):
 
     def allowed(self, masks: Masks) -> Tensor:
         """Which columns edges allow, 0 or 1: (structure, target, column)."""
-        sources, owns = self._edges
         structures = masks.structures
+        sources, owns = (places.to(structures.device) for places in self._edges)
         return structures[:, sources] * torch.where(owns >= 0, structures[:, owns], 1.0)
 
     @cached_property
