@@ -22,11 +22,11 @@ from oocdm.models.features import Inputs
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
 from oocdm.training.given import keep_given, with_given
 from oocdm.training.optimiser import make_optimiser
 from oocdm.training.precision import warn_of_rounding
-from oocdm.training.sigma_floor import calibrate_sigma
 
 logger = logging.getLogger(__name__)
 

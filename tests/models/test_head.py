@@ -76,7 +76,7 @@ def test_normals_are_in_units_of_the_change_or_of_the_value(
     known: bool, has_self: bool, predict_change: bool
 ) -> None:
     made = head(predict_change=predict_change)
-    made.smallest_sigma[1] = torch.tensor([3.0, 0.0])
+    made.calibrated_sigma[1] = torch.tensor([3.0, 0.0])
     out = torch.arange(20.0).view(4, 5) / 10  # of `place` 0.5 and 0.6, sigmas 0.7 and 0.8
     linear = torch.full((4, 5), 0.5)
     now = torch.full((4, 2), 100.0)
@@ -113,7 +113,7 @@ def test_a_single_target_has_the_head_of_all(
 ) -> None:
     torch.manual_seed(0)
     made = head(clamp_means=clamp_means, predict_change=predict_change)
-    made.smallest_sigma.uniform_()
+    made.calibrated_sigma.uniform_()
     out, now = torch.randn(4, 5), torch.randn(4, 2)
     linear = torch.randn(4, 5) if with_linear else None
     expected = predict(made, out, linear, now, True, has_self)

@@ -28,7 +28,7 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
     """
     fractions = 10.0 ** torch.linspace(math.log10(finest or SMALLEST_FLOOR), 0.0, NUM_FLOORS)
     for c in model.schema.classes:
-        model.heads[c].smallest_sigma.zero_()
+        model.heads[c].calibrated_sigma.zero_()
     structures = model.structures(graph)
     totals: dict[str, Tensor] = {}
     largest: dict[str, Tensor] = {}
@@ -60,4 +60,4 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
         surprise = (SURPRISE * largest[c]).square().double()
         imagined = -0.5 * (surprise / variance + variance.log())
         best = (total + imagined).argmax(0)
-        head.smallest_sigma.copy_(fractions.to(change_sd)[best] * change_sd)
+        head.calibrated_sigma.copy_(fractions.to(change_sd)[best] * change_sd)
