@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ class World:
     env: str
     options: Mapping[str, Any]
     steps: int
-    schedule: Schedule = Schedule()
+    schedule: Schedule = field(default_factory=Schedule)
 
 
 WORLDS = {
@@ -121,7 +121,7 @@ def exponents_of(schema: Schema, unit: str) -> dict[str, int]:
     ({'x': 10, 'y': 10}, {'x': -27, 'y': -10})
     """
     names = dict.fromkeys(
-        f for c in schema.classes for f, field in schema.fields(c).items() if field.is_real
+        f for c in schema.classes for f, kind in schema.fields(c).items() if kind.is_real
     )
     if unit == "mixed":
         return {name: EXPONENTS[i % len(EXPONENTS)] for i, name in enumerate(names)}
@@ -157,17 +157,16 @@ def schema_in_units(schema: Schema, exponents: Mapping[str, int]) -> Schema:
     classes = []
     for c in schema.classes:
         fields = {
-            f: replace(
-                field,
-                low=None if field.low is None else field.low * 2.0 ** exponents[f],
-                high=None if field.high is None else field.high * 2.0 ** exponents[f],
-            )
-            if isinstance(field, Real)
-            else field
-            for f, field in schema.fields(c).items()
+            f: _scaled(kind, 2.0 ** exponents[f]) if isinstance(kind, Real) else kind
+            for f, kind in schema.fields(c).items()
         }
         classes.append(type(c, (ObjectClass,), fields))
     return Schema(*classes)
+
+
+def _scaled(kind: Real, factor: float) -> Real:
+    low, high = (None if end is None else factor * end for end in (kind.low, kind.high))
+    return replace(kind, low=low, high=high)
 
 
 def relative_errors(result: Fitted, data: Dataset) -> dict[str, float]:
@@ -185,9 +184,7 @@ def relative_errors(result: Fitted, data: Dataset) -> dict[str, float]:
 
 
 def compare_cells(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """In what two cells of a world differ.
-
-    An edge that differs is excused only if it was undecided in both.
+    """In what two cells of a world differ: edges that one has found and the other not, and errors.
 
     >>> one = {"decisions": {"edge": "yes"}, "relative_errors": {"x": 0.5}}
     >>> two = {"decisions": {"edge": "undecided"}, "relative_errors": {"x": 0.49}}
@@ -205,6 +202,7 @@ def compare_cells(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str,
     difference = max(shares, default=0.0)
     return {
         "different_edges": {edge: [mine[edge], theirs[edge]] for edge in differ},
+        "different_words": {e: [mine[e], theirs[e]] for e in mine if mine[e] != theirs[e]},
         "difference": difference,
         "is_same": not differ and difference <= LARGEST_DIFFERENCE,
     }

@@ -14,6 +14,7 @@ from oocdm.models.world_model import AbstractWorldModel
 NUM_FLOORS = 33  # floors that are tried, from the finest resolution to the spread of the change
 SMALLEST_FLOOR = 1e-4  # where no finest resolution is given
 SURPRISE = 3.0  # the imagined error, in units of the largest one seen
+IMPOSSIBLE = -1e30  # nats of an extreme value, under all floors alike
 CHUNK = 4096
 
 
@@ -44,6 +45,7 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
             floors = fractions.to(error).view(-1, 1, 1, 1, 1) * model.heads[c].spread("change_sd")
             variance = prediction.sigma.square() + floors.square()
             score = -0.5 * (error.square() / variance + variance.log())
+            score = score.clamp(min=IMPOSSIBLE)
             total = torch.where(known, score, 0.0).sum((1, 2)).double()
             totals[c] = totals.get(c, torch.zeros_like(total)) + total
             top = error.abs().amax((0, 1))
@@ -57,7 +59,7 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
         floors = fractions.to(change_sd).view(-1, 1, 1) * change_sd
         sigma = (usual[c] / torch.as_tensor(counts[c]).clamp(min=1)).exp()
         variance = floors.square().double() + sigma.square()
-        surprise = (SURPRISE * largest[c]).square().double()
+        surprise = (SURPRISE * largest[c]).double().square()
         imagined = -0.5 * (surprise / variance + variance.log())
         best = (total + imagined).argmax(0)
         head.calibrated_sigma.copy_(fractions.to(change_sd)[best] * change_sd)
