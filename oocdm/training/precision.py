@@ -15,7 +15,7 @@ from oocdm.models.scales import as_numbers
 logger = logging.getLogger(__name__)
 
 COARSE = 0.05  # of a usual change, that rounding may be without a word
-USUAL = (1e-12, 1e16)  # how large usual changes may be: their squares are in single precision
+SMALLEST = 1e-12  # spread that changes may have: single precision has no squares of small numbers
 EXTREME = 1e4  # interquartile ranges from the median: a normal is never 10 of them away
 
 
@@ -51,7 +51,7 @@ def warn_of_rounding(data: Transitions) -> None:
 
 
 def check_numbers(data: Dataset, transitions: Transitions) -> None:
-    """Refuse fields whose usual change is too small or large, and warn of single extreme values.
+    """Refuse fields whose changes are too small, and warn of single extreme values.
 
     A value thousands of times as far away as usual is an error of the log, or its law has such
     heavy tails that predicted normals, and what is found by them, mean little.
@@ -69,18 +69,18 @@ def check_numbers(data: Dataset, transitions: Transitions) -> None:
             if field.is_target:
                 after = as_numbers(field, transitions.after.values[c][f], torch.float64)
                 known, numbers = transitions.known(c, f) & known, after - numbers
-                _check_usual(f"{c}.{f}", numbers[known])
+                _check_smallest(f"{c}.{f}", numbers[known])
             extremes = _extremes(numbers.numpy(), known.numpy())
             if extremes:
                 _warn_of(extremes, data, c, f)
 
 
-def _check_usual(name: str, changes: torch.Tensor) -> None:
-    for usual in changes.std(0).tolist() if len(changes) > 1 else ():
-        if usual and not USUAL[0] <= usual <= USUAL[1]:
+def _check_smallest(name: str, changes: torch.Tensor) -> None:
+    for spread in changes.std(0).tolist() if len(changes) > 1 else ():
+        if 0 < spread < SMALLEST:
             raise DataError(
-                f"Field `{name}`: expected changes of usually {USUAL[0]:g} to {USUAL[1]:g}, got "
-                f"{usual:.2g}. Choose another unit: multiply the column by {1 / usual:.0e} or so."
+                f"Field `{name}`: expected changes with a spread of at least {SMALLEST:g}, got "
+                f"{spread:.2g}. Choose another unit: multiply the column by {1 / spread:.0e} or so."
             )
 
 
