@@ -90,7 +90,7 @@ class Extremes(AbstractLinear):
         """The spread of each column's field: what to measure a column in that never varies."""
         units = []
         for k, f in self.fields:
-            (unit, at) = self.place.featuriser.scales[k].of_value(f)[1], self.at(k, f)
+            unit, at = self.place.featuriser.scales[k].of_value(f)[1], self.at(k, f)
             units.append(unit.repeat((at.stop - at.start) // len(unit)))
         return torch.cat(units)
 
