@@ -301,9 +301,6 @@ def units(
         list[str] | None,
         typer.Option(help="2^-27, 2^-10, 2^10, 2^27 or mixed; may be repeated, all if not given."),
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(min=0, help="End each fit after so long.")
-    ] = None,
     threads: Threads = 1,
     output: Results = None,
     as_json: AsJson = False,
@@ -313,7 +310,7 @@ def units(
     from oocdm.report.terminal import units_table
 
     _measure(
-        lambda bar: run_units(env, unit, output, bar.show_cell, minutes),
+        lambda bar: run_units(env, unit, output, bar.show_cell),
         lambda answer: [units_table(answer["rows"])],
         threads,
         as_json,
