@@ -164,7 +164,7 @@ NAN = (
         (
             [1.0, 1e300],
             Real(),
-            "Field `Dot.v`: expected a number from -1e+18 to 1e+18, got 1e+300 at episode 0, step 1, ",
+            "Field `Dot.v`: expected a number from -1e+18 to 1e+18, got 1e+300 at episode 0, step ",
         ),
         (
             [1.0, 1.5],
