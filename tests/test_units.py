@@ -161,9 +161,3 @@ def test_the_paper_s_floor_is_one_number_in_all_units(method: str) -> None:
     part = "model" if method.startswith("oo") else "head"
     assert getattr(make_method(method), part).sigma_floor is None
     assert getattr(make_method(method, "paper"), part).sigma_floor == 1e-5
-
-
-def test_coverage_does_not_become_perfect_in_small_units() -> None:
-    """As it did with a floor in raw units."""
-    reports = evaluate(fitted("balls", "oocdm", "2^-27"), logged("balls", "2^-27")).fields
-    assert min(report.coverage or 0 for report in reports.values()) < 1
