@@ -21,6 +21,9 @@ from oocdm.errors import SchemaError, suggest
 # (categorical likelihood, one-hot input) unless the user says otherwise.
 MAX_CATEGORICAL_VALUES = 64
 
+# Squares of real numbers must fit into single precision. Whole numbers must be exact in double.
+LARGEST_REAL, LARGEST_INTEGER = 1e18, 2**53
+
 Numbers = TypeVar("Numbers")  # a NumPy array or a torch tensor, of which nothing is imported here
 FieldKey = str | tuple[str, str]  # "Block.s1" or ("Block", "s1")
 
@@ -41,6 +44,7 @@ class Field:
     kind: ClassVar[str]
     likelihoods: ClassVar[tuple[str, ...]]
     dtype: ClassVar[type[np.generic]] = np.int64
+    largest: ClassVar[float] = LARGEST_INTEGER  # size that a value may have
 
     action: bool = False
     static: bool = False
@@ -177,6 +181,11 @@ def _check_numeric(field: Real | Integer) -> None:
     for bound in (field.low, field.high):
         if bound is not None and not np.isfinite(bound):
             raise SchemaError(f"Field bounds: expected finite numbers or None, got {bound!r}.")
+        if bound is not None and abs(bound) > field.largest:
+            raise SchemaError(
+                f"Field bounds: expected numbers from {-field.largest} to {field.largest}, or "
+                f"None for an open end, got {bound!r}. Choose another unit if values are as large."
+            )
     if field.low is not None and field.high is not None and field.low >= field.high:
         raise SchemaError(
             f"Field bounds: expected low < high, got low={field.low!r}, high={field.high!r}."
@@ -185,7 +194,7 @@ def _check_numeric(field: Real | Integer) -> None:
 
 @dataclass(frozen=True)
 class Real(Field):
-    """A real number, or a vector of them, optionally bounded.
+    """A real number, or a vector of them, optionally bounded; of 1e18 in size at most.
 
     >>> Real(low=0.0, shape=(3,)).size
     3
@@ -194,6 +203,7 @@ class Real(Field):
     kind: ClassVar[str] = "real"
     likelihoods: ClassVar[tuple[str, ...]] = ("normal",)
     dtype: ClassVar[type[np.generic]] = np.float32
+    largest: ClassVar[float] = LARGEST_REAL
 
     low: float | None = None
     high: float | None = None
@@ -206,7 +216,7 @@ class Real(Field):
 
 @dataclass(frozen=True)
 class Integer(Field):
-    """A whole number, or a vector of them, optionally bounded.
+    """A whole number, or a vector of them, optionally bounded; from -2**53 to 2**53.
 
     With few possible values it is predicted as a choice among them; otherwise, or with
     `likelihood="normal"`, as a normal whose samples are rounded.

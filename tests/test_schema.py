@@ -456,3 +456,20 @@ def test_errors_of_schema_json() -> None:
 def test_malformed_schema_json(wrong: Any) -> None:
     with pytest.raises(SchemaError, match="Block"):
         Schema.from_json({"classes": wrong})
+
+
+@pytest.mark.parametrize(
+    ("make", "limit", "got"),
+    [
+        (lambda: Real(-1e300, 1e300), "-1e+18 to 1e+18", "-1e+300"),
+        (lambda: Integer(high=2**63 - 1), f"{-(2**53)} to {2**53}", str(2**63 - 1)),
+    ],
+)
+def test_bounds_beyond_what_models_reckon_with_are_refused(make, limit, got):
+    with pytest.raises(SchemaError) as error:
+        make()
+    assert str(error.value) == (
+        f"Field bounds: expected numbers from {limit}, or None for an open end, got {got}. Choose "
+        "another unit if values are as large."
+    )
+    Real(-1e18, 1e18), Integer(-(2**53), 2**53)

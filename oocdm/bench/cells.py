@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from oocdm.envs import make
 from oocdm.envs.gym_env import WorldGym
 from oocdm.errors import OocdmError, suggest
+from oocdm.methods import method_class
 from oocdm.methods.gnn import GnnWidths
+from oocdm.models.head import PAPER_SIGMA_FLOOR
+
+
+def raw_sigma_floor(method: str) -> dict[str, Any]:
+    """The option that gives a method the paper's floor of sigma, the same number in every unit.
+
+    >>> raw_sigma_floor("oocdm")
+    {'model': {'sigma_floor': 1e-05}}
+    """
+    own = {each.name for each in fields(method_class(method))}
+    floor = {"sigma_floor": PAPER_SIGMA_FLOOR}
+    return {part: floor for part in ("model", "head") if part in own}
 
 
 @dataclass(frozen=True)
@@ -34,9 +47,9 @@ class Experiment:
         """The options that a method is fitted with: those of the paper for this environment.
 
         >>> experiment("mouse").fit_options("ticsa", "default")
-        {'width': 32}
+        {'head': {'sigma_floor': 1e-05}, 'width': 32}
         """
-        options = dict(self.method_options.get(method, {}))
+        options = {**raw_sigma_floor(method), **self.method_options.get(method, {})}
         if method in ("cdl", "cdl-a") or (method == "oocdm" and preset == "paper"):
             options["threshold"] = self.paper_threshold
         return options

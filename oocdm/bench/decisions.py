@@ -57,7 +57,8 @@ def _run_env(env: str, schedule: Schedule, progress: Tell | None) -> Result:
     chosen = experiment(env)
     world = chosen.make("released")
     data = collect(world, chosen.train_steps, seed=SEED)
-    result = fit(data, seed=SEED, schedule=schedule, callback=tell)
+    options = chosen.fit_options("oocdm", "default")
+    result = fit(data, seed=SEED, schedule=schedule, callback=tell, **options)
     fresh = collect(world, STEPS, seed=SEED + 1)
     rows = np.random.default_rng(SEED).permutation(len(fresh))
     return {

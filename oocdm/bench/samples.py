@@ -62,7 +62,9 @@ def _run_size(env: str, size: int, seed: int, progress: Tell | None) -> Result:
     true = world.true_graph
     assert true is not None
     data = collect(world, size, seed=seed)
-    result = fit(data, seed=seed, schedule=replace(Schedule(), polish_steps=0), callback=tell)
+    graph_only = replace(Schedule(), polish_steps=0)
+    options = chosen.fit_options("oocdm", "default")
+    result = fit(data, seed=seed, schedule=graph_only, callback=tell, **options)
     testable = true.space.testable(chosen.counts)
     score = np.nan_to_num(result.evidence.score)
     found = {"automatic": result.class_graph.mask}

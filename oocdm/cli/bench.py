@@ -292,6 +292,31 @@ def decisions(
     )
 
 
+def units(
+    env: Annotated[
+        list[str] | None,
+        typer.Option(help="May be repeated; block2, mouse and generated0 to 4 if not given."),
+    ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(help="2^-27, 2^-10, 2^10, 2^27 or mixed; may be repeated, all if not given."),
+    ] = None,
+    threads: Threads = 1,
+    output: Results = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit worlds whose numbers are in other units: are graphs and relative errors the same?"""
+    from oocdm.bench.units import run_units
+    from oocdm.report.terminal import units_table
+
+    _measure(
+        lambda bar: run_units(env, unit, output, bar.show_cell),
+        lambda answer: [units_table(answer["rows"])],
+        threads,
+        as_json,
+    )
+
+
 def planning(
     repeats: Annotated[int, typer.Option(min=1, help="Times are medians of so many.")] = 9,
     threads: Threads = 1,

@@ -138,8 +138,9 @@ def _picture(path: Path, env: str) -> Draw:
 
 def _frames(moments: Sequence[Moment], draw: Draw, bar: ProgressBar) -> Iterator[np.ndarray]:
     from oocdm.report.animation import with_caption
+    from oocdm.report.terminal import short_number
 
     for i, moment in enumerate(moments):
         bar.show("Drawing the first episode", i + 1, len(moments))
-        earned = f"reward so far {moment.earned:.2f}"
+        earned = f"reward so far {short_number(moment.earned)}"
         yield with_caption(draw(moment.state), f"step {moment.step}", earned)

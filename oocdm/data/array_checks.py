@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oocdm.data.log import Log
+from oocdm.data.values import TOO_LARGE, describe_size, is_too_large
 from oocdm.errors import DataError, suggest
 from oocdm.schema import Field
 
@@ -186,6 +187,9 @@ def _check_values(data: Log, name: str, field_name: str, field: Field) -> None:
         finite = np.isfinite(values)
         if not finite.all():
             _fail(data, name, field_name, ~finite, "a finite number (float32)")
+    too_large = is_too_large(field, values)
+    if too_large.any():
+        _fail(data, name, field_name, too_large, describe_size(field), f" {TOO_LARGE}")
     if field.low is None and field.high is None:
         return
     bad = field.out_of_domain(values)
@@ -196,11 +200,14 @@ def _check_values(data: Log, name: str, field_name: str, field: Field) -> None:
             _fail(data, name, field_name, bad, describe_domain(field))
 
 
-def _fail(data: Log, name: str, field_name: str, bad: np.ndarray, expected: str) -> None:
+def _fail(
+    data: Log, name: str, field_name: str, bad: np.ndarray, expected: str, advice: str = ""
+) -> None:
     where = tuple(np.argwhere(bad)[0])
     raise DataError(
         f"Field `{name}.{field_name}`: expected {expected}, got "
         f"{data.values[name][field_name][where]} at {data.place(name, where[0], where[1])}."
+        + advice
     )
 
 

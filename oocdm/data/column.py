@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oocdm.data.values import TOO_LARGE, describe_size, is_too_large
 from oocdm.errors import DataError
 from oocdm.schema import Field
 
@@ -84,8 +85,8 @@ def cast(column: Column, known: np.ndarray, cells: np.ndarray, nan_advice: str) 
         _check(column, known, cells, np.isnan(cells), "a finite number", advice)
     if not field.is_real:
         _check(column, known, cells, not_whole(cells), "a whole number (int64)", "")
-    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused
-        held = cells.astype(field.dtype)
+    _check(column, known, cells, is_too_large(field, cells), describe_size(field), TOO_LARGE)
+    held = cells.astype(field.dtype)
     if field.is_real and held.size:
         _warn_of_rounding(column, cells, held)
     return held

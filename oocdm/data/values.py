@@ -9,6 +9,11 @@ import numpy as np
 from oocdm.errors import OocdmError, suggest
 from oocdm.schema import Field
 
+TOO_LARGE = (
+    "If it stands for an unknown value, blank it; otherwise choose another unit, or subtract a "
+    "number near all of them."
+)
+
 
 def read_value(where: str, field: Field, value: Any, error: type[OocdmError]) -> np.ndarray:
     """A value as an array of the field's shape and dtype; a name of a category as its number.
@@ -61,6 +66,27 @@ def is_allowed(field: Field, numbers: np.ndarray) -> np.ndarray:
         held: np.ndarray = numbers.astype(np.float64 if is_whole else np.float32)
     allowed: np.ndarray = np.isfinite(held) & ~field.out_of_domain(held)
     return allowed & (held == np.round(held)) if is_whole else allowed
+
+
+def is_too_large(field: Field, numbers: np.ndarray) -> np.ndarray:
+    """A mask of the numbers that are larger than any model can reckon with.
+
+    >>> from oocdm.schema import Real
+    >>> is_too_large(Real(), np.array([-1e17, -1e30]))
+    array([False,  True])
+    """
+    # Not by `abs`: the lowest int64 has none.
+    return np.asarray((numbers > field.largest) | (numbers < -field.largest))
+
+
+def describe_size(field: Field) -> str:
+    """In words, how large numbers may be.
+
+    >>> from oocdm.schema import Real
+    >>> describe_size(Real())
+    'a number from -1e+18 to 1e+18'
+    """
+    return f"a number from {-field.largest} to {field.largest}"
 
 
 def check_allowed(where: str, field: Field, objects: np.ndarray, error: type[OocdmError]) -> None:

@@ -22,6 +22,7 @@ from oocdm.models.world_model import AbstractWorldModel
 
 CHUNK = 256  # transitions scored at once: few enough to stay in the processor's caches
 PROMISING_ERRORS, PROMISING_NATS = 3.0, 0.005  # what surely is more than nothing
+EXTREME = 1e30  # nats, in place of infinitely many
 
 # Told how many of the tested elements are settled, and how many there are.
 OnSettled = Callable[[int, int], None]
@@ -146,6 +147,10 @@ class Tally:
         """Add log-likelihoods (structure * batch, target) under a structure and neighbours."""
         each = scores.unflatten(0, (1 + len(elements), -1)).double()
         gains = (each[0] - each[1:]).cpu().numpy()  # (element, batch, target)
+        if not np.isfinite(gains.sum()):
+            # An extreme value that all find impossible tells nothing; one gain of any size no more
+            # than that one transition can.
+            gains = np.nan_to_num(gains, nan=0.0, posinf=EXTREME, neginf=-EXTREME)
         more = int(group.max()) + 1 - len(self.sums)
         if more > 0:
             self.sums = np.concatenate([self.sums, np.zeros((more, *self.sums.shape[1:]))])

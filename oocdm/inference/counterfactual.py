@@ -182,7 +182,7 @@ def _spreads(model: AbstractWorldModel, data: Dataset) -> dict[str, Tensor]:
             if kind.is_real and not kind.action:
                 spread = model.scale(c, f).value_sd.detach().cpu()
                 known = data.values[c][f][data.observed[c][f]]
-                # 1 is that of models in raw units, and of what did not vary in training.
+                # 1 is that of models in raw units, and of what was always 0 in training.
                 if bool((spread == 1).all()) and len(known):
                     spread = torch.as_tensor(known.std(0, dtype=np.float64)).reshape(-1)
                 spreads[f"{c}.{f}"] = spread

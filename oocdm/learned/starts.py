@@ -112,6 +112,7 @@ class Starts:
                 continue
             scale = self._model.scale(c, f)
             mean, sd = (t.numpy().reshape(field.shape) for t in (scale.value_mean, scale.value_sd))
+            sd = np.where(sd == np.abs(mean), 0.0, sd)  # its own size: it never varied
             numbers = field.clip(mean + sd * rng.standard_normal(shape))
             drawn[f] = (numbers if field.is_real else np.round(numbers)).astype(field.dtype)
         return drawn

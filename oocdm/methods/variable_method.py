@@ -12,7 +12,7 @@ from oocdm.discovery.same_objects import check_same_objects
 from oocdm.errors import ModelError, suggest
 from oocdm.methods.class_method import PAPER_SCHEDULE
 from oocdm.methods.method import AbstractMethod, Schedule
-from oocdm.models.head import HeadOptions
+from oocdm.models.head import PAPER_SIGMA_FLOOR, HeadOptions
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import AbstractVariableModel, Setting
 from oocdm.schema import Schema
@@ -42,7 +42,7 @@ class AbstractVariableMethod(AbstractMethod):
         if name not in ("default", "paper"):
             raise ModelError(f"Unknown preset `{name}`. {suggest(name, ['default', 'paper'])}")
         if name == "paper":
-            plain = HeadOptions(predict_change=False, clamp_means=False)
+            plain = HeadOptions(False, clamp_means=False, sigma_floor=PAPER_SIGMA_FLOOR)
             options = {"schedule": PAPER_SCHEDULE, "head": plain, "normalise": False, **options}
         return cls(**options)
 

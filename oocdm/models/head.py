@@ -14,6 +14,9 @@ from oocdm.models.prediction import ClassPrediction
 from oocdm.models.scales import ClassScales, Scales
 from oocdm.schema import Field, Schema
 
+PAPER_SIGMA_FLOOR = 1e-5  # in raw units, whatever they are
+SIGMA_SHARE = 1e-5  # of a field's usual change: the floor of its sigma where none is given
+
 
 @dataclass(frozen=True)
 class HeadOptions:
@@ -25,19 +28,19 @@ class HeadOptions:
 
     predict_change: bool = True  # where V -> V' is an edge, predict the change of V
     clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
-    sigma_floor: float = 1e-5
+    sigma_floor: float | None = None  # added to every sigma, in raw units; None: SIGMA_SHARE
 
 
 class Head(nn.Module):
     """The distributions of all targets of one class.
 
-    `smallest_sigma` is what `calibrate_sigma` finds on held-out data, beside the floor that the
+    `calibrated_sigma` is what `calibrate_sigma` finds on held-out data, beside the floor that the
     options set.
     """
 
     low: Tensor
     high: Tensor
-    smallest_sigma: Tensor
+    calibrated_sigma: Tensor
 
     def __init__(self, schema: Schema, c: str, scales: Scales, options: HeadOptions) -> None:
         super().__init__()
@@ -50,7 +53,7 @@ class Head(nn.Module):
             bounds = [_bound_of(field, name, sign) for field in self.targets.values()]
             tensor = torch.tensor(bounds, dtype=torch.float32).view(-1, 1)
             self.register_buffer(name, tensor, persistent=False)
-        self.register_buffer("smallest_sigma", torch.zeros(len(self._rows), self.width))
+        self.register_buffer("calibrated_sigma", torch.zeros(len(self._rows), self.width))
 
     @property
     def num_outputs(self) -> int:
@@ -67,6 +70,11 @@ class Head(nn.Module):
         """One kind of scale of all targets, such as `change_sd`: (target, component)."""
         scales: Tensor = getattr(self.scales, name)
         return scales[self._rows, : self.width]
+
+    def usual_change(self) -> Tensor:
+        """The spread of each target's change; of its value, if it never changes."""
+        change = self.spread("change_sd")
+        return torch.where(change > 0, change, self.spread("value_sd"))
 
     def forward(
         self, out: Tensor, linear: Tensor | None, values: Tensor, known: Tensor, has_self: Tensor
@@ -91,7 +99,7 @@ class Head(nn.Module):
             unit_of_linear = _linear_unit(unit, value_sd)
             mean = torch.addcmul(mean, unit_of_linear, linear[..., : self.width])
         mean = self._bound(mean, self.low, self.high)
-        sigma = self._sigma(sigmas, unit, self.smallest_sigma)
+        sigma = self._sigma(sigmas, unit, self._floor(), self.calibrated_sigma)
         logits = {}
         for i, (v, field) in enumerate(self.targets.items()):
             if _is_choice(field):
@@ -121,7 +129,8 @@ class Head(nn.Module):
         centre = scale.change_mean if adds_own else scale.value_mean
         unit_of_linear = _linear_unit(unit, scale.value_sd)
         is_bounded = bool(self.low[i].isfinite() | self.high[i].isfinite())
-        low, high, floor = self.low[i], self.high[i], self.smallest_sigma[i, :size]
+        low, high = self.low[i], self.high[i]
+        floor, calibrated = self._floor()[i, :size], self.calibrated_sigma[i, :size]
         sigmas = slice(self.width, self.width + size)
 
         def finish(out: Tensor, linear: Tensor | None, now: Tensor) -> tuple[Tensor, Tensor]:
@@ -129,13 +138,17 @@ class Head(nn.Module):
             if linear is not None:
                 mean.addcmul_(unit_of_linear, linear)
             mean = self._bound(mean, low, high) if is_bounded else mean
-            return mean, self._sigma(out[:, sigmas], unit, floor)
+            return mean, self._sigma(out[:, sigmas], unit, floor, calibrated)
 
         return finish
 
-    def _sigma(self, raw: Tensor, unit: Tensor, floor: Tensor) -> Tensor:
-        sigma = unit * functional.softplus(raw) + self.options.sigma_floor
-        return torch.hypot(sigma, floor)
+    def _floor(self) -> Tensor:
+        """What is added to every sigma: (target, component)."""
+        usual, given = self.usual_change(), self.options.sigma_floor
+        return SIGMA_SHARE * usual if given is None else torch.full_like(usual, given)
+
+    def _sigma(self, raw: Tensor, unit: Tensor, floor: Tensor, calibrated: Tensor) -> Tensor:
+        return torch.hypot(unit * functional.softplus(raw) + floor, calibrated)
 
     def _bound(self, mean: Tensor, low: Tensor, high: Tensor) -> Tensor:
         if self.options.clamp_means:

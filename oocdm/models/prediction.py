@@ -72,11 +72,11 @@ class NormalField:
     def _to_domain(self, numbers: Tensor) -> Tensor:
         if isinstance(self.field, Boolean):
             return (numbers > 0).long()
+        low, high = self.field.low, self.field.high
         if isinstance(self.field, Integer):
-            numbers = numbers.round()
-        if self.field.low is not None or self.field.high is not None:
-            numbers = numbers.clamp(self.field.low, self.field.high)
-        return numbers.long() if isinstance(self.field, Integer) else numbers
+            # Cut off before and after: a cast wraps, and bounds need not be exact as floats.
+            numbers = numbers.round().clamp(-self.field.largest, self.field.largest).long()
+        return numbers if low is None and high is None else numbers.clamp(low, high)
 
 
 def truncated_normal(low: Tensor, high: Tensor, generator: torch.Generator | None = None) -> Tensor:

@@ -66,7 +66,8 @@ class Scales:
     def measure(data: Transitions) -> Scales:
         """Scales of every field, from the known values of counted objects.
 
-        A component that never varies gets the spread 1 as a value and 0 as a change.
+        A component that never varies gets the spread 0 as a change. As a value a number in units
+        gets its own size, others and 0 get 1: so nothing depends on the unit.
         """
         scales: dict[tuple[str, str], Scale] = {}
         for c in data.schema.classes:
@@ -79,7 +80,7 @@ class Scales:
                     after = as_numbers(field, data.after.values[c][f], torch.float64)
                     both = data.known(c, f) & data.before.observed[c][f]
                     change_mean, change_sd = moments((after - before)[both], field.size)
-                value_sd = torch.where(value_sd > 0, value_sd, torch.ones(()))
+                value_sd = torch.where(value_sd > 0, value_sd, _unit_of(field, value_mean))
                 scales[c, f] = Scale(value_mean, value_sd, change_mean, change_sd)
         return Scales(scales)
 
@@ -125,6 +126,12 @@ class ClassScales(nn.Module):
     def is_unit(self) -> bool:
         """Whether they change nothing, and so tell nothing of the data."""
         return not self.value_mean.any() and bool((self.value_sd == 1).all())
+
+
+def _unit_of(field: Field, constant: Tensor) -> Tensor:
+    """What to measure a component in that never varies."""
+    size = constant.abs()
+    return torch.where(size > 0, size, 1.0) if field.is_real else torch.ones_like(size)
 
 
 def moments(rows: Tensor, size: int) -> tuple[Tensor, Tensor]:

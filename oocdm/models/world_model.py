@@ -93,15 +93,8 @@ class AbstractWorldModel(nn.Module):
         return not all(self.heads[c].scales.is_unit for c in self.schema.classes)
 
     def resolution(self, fraction: float) -> dict[str, Tensor]:
-        """A blur for scores, (target, component) a class: a fraction of the spread of the change.
-
-        Where a field never changes, of the spread of its value.
-        """
-        blur = {}
-        for c in self.schema.classes:
-            change, value = (self.heads[c].spread(name) for name in ("change_sd", "value_sd"))
-            blur[c] = fraction * torch.where(change > 0, change, value)
-        return blur
+        """A blur for scores, (target, component) a class: a fraction of the usual change."""
+        return {c: fraction * self.heads[c].usual_change() for c in self.schema.classes}
 
     # ---------------------------------------------------------------- using
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from oocdm.schema import Boolean, Categorical, Field, Integer, Schema
 
 Masks = Mapping[str, Tensor]  # (batch, object) booleans a class
 _EXACT = 2**24  # single precision has all whole numbers up to this
+SizeOf = Callable[[str, str], Tensor]  # from class and field to (component,)
 Grids = Mapping[tuple[str, str], Tensor]  # (batch, object, component) of variables, -1 for none
 
 
@@ -24,9 +25,10 @@ class ActionVariables:
 
     Only objects that act have any, so nothing else can influence a plan: neither padding nor
     the dead. `world` (variable,) says to which row of the batch a variable belongs; `grids` say
-    where each stands among the objects; `low`, `high` (infinite if open) and `is_whole` describe
-    the numbers (Real and Integer), `num_values` the choices (Categorical and Boolean). `idle`
-    (batch, object, 1) is what objects do that do not act, for fields that do not allow 0.
+    where each stands among the objects; `low`, `high` (infinite if open), `is_whole` and `size`
+    (how far from 0 they usually are, 1 if nobody knows) describe the numbers (Real and Integer),
+    `num_values` the choices (Categorical and Boolean). `idle` (batch, object, 1) is what objects
+    do that do not act, for fields that do not allow 0.
 
     >>> from oocdm.schema import ObjectClass, Real
     >>> class Ball(ObjectClass):
@@ -49,12 +51,18 @@ class ActionVariables:
     low: Tensor
     high: Tensor
     is_whole: Tensor
+    size: Tensor
     num_values: Tensor
     idle: Grids
 
     @staticmethod
-    def of(state: Snapshot, can_act: Masks | None = None) -> ActionVariables:
-        """The variables of the objects that are present and, if it is said, can act."""
+    def of(
+        state: Snapshot, can_act: Masks | None = None, size_of: SizeOf | None = None
+    ) -> ActionVariables:
+        """The variables of the objects that are present and, if it is said, can act.
+
+        `size_of` tells how large the actions of a field usually are, (component,).
+        """
         acting = acting_objects(state, can_act)
         fields = sorted(action_fields(state.schema), key=lambda item: is_choice(item[2]))
         if not fields:
@@ -62,7 +70,7 @@ class ActionVariables:
                 f"{state.schema}: expected at least one action field, got none, so there is "
                 "nothing to plan. Declare what can be chosen, such as push = Real(action=True)."
             )
-        grids, idle, worlds, described, count = {}, {}, [], [], 0
+        grids, idle, worlds, described, sizes, count = {}, {}, [], [], [], 0
         for c, f, field in fields:
             mask = acting[c].unsqueeze(-1).expand(-1, -1, field.size)
             world = mask.nonzero()[:, 0]
@@ -71,6 +79,9 @@ class ActionVariables:
             grids[c, f], count = grid, count + len(world)
             worlds.append(world)
             described.append((field, len(world)))
+            if not is_choice(field):
+                usual = torch.ones(field.size) if size_of is None else size_of(c, f)
+                sizes.append(usual.to(world.device).repeat(len(world) // field.size))
             if idle_value(field) != 0:
                 idle[c, f] = (state.present[c] * idle_value(field)).unsqueeze(-1)
         device = worlds[0].device
@@ -84,6 +95,7 @@ class ActionVariables:
             _repeat([(-np.inf if f.low is None else f.low, n) for f, n in numbers], device),
             _repeat([(np.inf if f.high is None else f.high, n) for f, n in numbers], device),
             _repeat([(isinstance(f, Integer), n) for f, n in numbers], device).bool(),
+            torch.cat([torch.zeros(0, device=device), *sizes]),
             _repeat([(f.num_codes, n) for f, n in choices], device).long(),
             idle,
         )

@@ -42,13 +42,14 @@ class Belief:
     def initial(variables: ActionVariables, horizon: int) -> Belief:
         """Nothing known: the middle and a quarter of the range, equal probabilities.
 
-        A number that is open at an end starts with sd 1 at 0, or at the allowed value next to 0.
+        A number that is open at an end starts at 0, or at the allowed value next to 0, with its
+        usual size as sd.
         """
         low, high = variables.low, variables.high
         is_bounded = (high - low).isfinite()
         nearest = torch.zeros_like(low).clamp(low, high)
         mean = torch.where(is_bounded, (low + high) / 2, nearest)
-        sd = torch.where(is_bounded, (high - low) / 4, torch.ones_like(low))
+        sd = torch.where(is_bounded, (high - low) / 4, variables.size)
         codes = torch.arange(variables.max_values, device=low.device)
         allowed = (codes < variables.num_values.unsqueeze(-1)).float()
         probabilities = allowed / variables.num_values.unsqueeze(-1)

@@ -52,6 +52,7 @@ class LearnedSimulator:
         self.dynamics = Dynamics(result, task.reads if prunes else None, horizon)
         self.horizon = horizon if prunes else None
         self.task = task
+        self._scale_of = result.model.scale
         self._reads_are_checked = not prunes
         self._tries: Tries | None = None
         self._absent_are_checked = False
@@ -65,6 +66,11 @@ class LearnedSimulator:
     def device(self) -> torch.device:
         """Where the model is."""
         return self.dynamics.device
+
+    def action_size(self, class_name: str, field_name: str) -> Tensor:
+        """How far from 0 an action was in the training data, the root of its mean square."""
+        scale = self._scale_of(class_name, field_name)
+        return torch.hypot(scale.value_mean, scale.value_sd)
 
     def step(self, before: Snapshot, seed: int | None) -> Snapshot:
         """One step of every row as the model believes it may go; without a seed, most likely."""

@@ -198,7 +198,7 @@ class Planner(ABC):
         home = state.device
         device = getattr(simulator, "device", home)
         state = state if device == home else state.to(device)
-        variables = ActionVariables.of(state, can_act)
+        variables = ActionVariables.of(state, can_act, getattr(simulator, "action_size", None))
         initial = Belief.initial(variables, self.horizon)
         earlier = [warm] if isinstance(warm, WarmStart) else list(warm or [])
         start = initial

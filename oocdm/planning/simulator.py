@@ -16,9 +16,11 @@ class Simulator(Protocol):
     Planners ask in `torch.inference_mode()`: no gradients are recorded, and tensors that are made
     here and kept cannot be changed in place later. A simulator may have two attributes more:
     `horizon`, the most steps that it can look ahead, and `device`, where it wants its states. And
-    it may have a method `begin_plan(seed)`, which returns a simulator for a single plan: all its
+    it may have two methods: `begin_plan(seed)` returns a simulator for a single plan: all its
     tries start from one state, and step `t` of each has the seed `seed + t`, so that it may keep
-    what they share.
+    what they share. `action_size(class_name, field_name)` tells how far from 0 the actions of a
+    field usually are, (component,): planners look that far where the schema sets no bounds, else
+    as far as 1.
 
     >>> import torch
     >>> from oocdm.schema import ObjectClass, Real

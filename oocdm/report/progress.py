@@ -9,6 +9,8 @@ import rich.progress
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from oocdm.report.terminal import short_number
+
 if TYPE_CHECKING:
     from oocdm.planning import EpisodesProgress
     from oocdm.training.trainer import Progress
@@ -94,8 +96,9 @@ class ProgressBar:
 
     def show_episodes(self, title: str, progress: EpisodesProgress) -> None:
         """Draw where the episodes of an agent are, what they earned, and what an action costs."""
-        note = f"mean return {progress.mean_return:.2f}, {1000 * progress.seconds_a_step:.0f} ms"
-        self.show(title, progress.done, progress.total, f"{note} a step")
+        earned, cost = short_number(progress.mean_return), 1000 * progress.seconds_a_step
+        note = f"mean return {earned}, {cost:.0f} ms a step"
+        self.show(title, progress.done, progress.total, note)
 
     def show_fit(self, progress: Progress) -> None:
         """Draw where training is."""

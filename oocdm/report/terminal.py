@@ -162,7 +162,7 @@ def episodes_table(results: Mapping[str, EpisodeResults]) -> Table:
     rows = [
         (
             name,
-            f"{found.mean_return:.2f}" + _error(found.standard_error),
+            short_number(found.mean_return) + _error(found.standard_error),
             f"{found.mean_length:.0f} ({found.lengths.min()} to {found.lengths.max()})",
             f"{1000 * found.seconds_a_step:.1f}",
         )
@@ -287,6 +287,32 @@ def decisions_cells(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
+UNITS = ["world", "units", "edges that differ", "largest difference of errors", "same", "seconds"]
+
+
+def units_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+    """The comparison of `oocdm bench units`, one world in one unit a row.
+
+    >>> row = {"world": "block2", "units": "2^27", "different_edges": {}, "difference": 0.001}
+    >>> units_table([row | {"is_same": True, "seconds": 60.0}]).row_count
+    1
+    """
+    return text_table(UNITS, [units_cells(row) for row in rows])
+
+
+def units_cells(row: Mapping[str, Any]) -> list[str]:
+    """One world of `oocdm bench units` in one unit as text."""
+    edges = [f"{edge} ({' / '.join(each)})" for edge, each in row["different_edges"].items()]
+    return [
+        row["world"],
+        row["units"],
+        ", ".join(edges) or "none",
+        f"{100 * row['difference']:.2g} %",
+        "yes" if row["is_same"] else "no",
+        f"{row['seconds']:.0f}",
+    ]
+
+
 def growth_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """How the cost of one sample grows with the number of blocks.
 
@@ -306,9 +332,18 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def short_number(number: float) -> str:
+    """A number with two decimals, or with three digits where decimals would hide it.
+
+    >>> short_number(12.345), short_number(0.0), short_number(1.2345e-8)
+    ('12.35', '0.00', '1.23e-08')
+    """
+    return f"{number:.2f}" if abs(number) >= 0.1 or number == 0 else f"{number:.3g}"
+
+
 def _error(value: float) -> str:
     """A standard error, if there is one."""
-    return "" if np.isnan(value) else f" ± {value:.2f}"
+    return "" if np.isnan(value) else f" ± {short_number(value)}"
 
 
 def _number(value: float | None, form: str) -> str:

@@ -22,11 +22,11 @@ from oocdm.models.features import Inputs
 from oocdm.models.prepared import Prepared, mean_scores
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
 from oocdm.training.given import keep_given, with_given
 from oocdm.training.optimiser import make_optimiser
-from oocdm.training.precision import warn_of_rounding
-from oocdm.training.sigma_floor import calibrate_sigma
+from oocdm.training.precision import check_numbers, warn_of_rounding
 
 logger = logging.getLogger(__name__)
 
@@ -107,6 +107,7 @@ class Trainer:
             self.training_data, held_out = data.split(self.schedule.held_out, self.seed)
         transitions = self.training_data.transitions()
         warn_of_rounding(transitions)
+        check_numbers(data, data.transitions())
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             scales = Scales.measure(transitions)

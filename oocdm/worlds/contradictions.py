@@ -16,6 +16,7 @@ from oocdm.worlds.world import AbstractWorld, WorldState
 ROUNDS = 8  # changes of each field, in every world
 SECONDS = 1.0  # after which no further round begins
 TOLERANCE = 1e-5  # rounding is no effect
+SMALLEST = 1e-8  # of a field's largest value: what is left of 0 after rounding
 
 
 def contradictions(
@@ -88,8 +89,9 @@ def _change(
     worlds = np.flatnonzero(rows >= 0)
     new = known[rng.integers(len(known), size=len(worlds))]
     if (known == known[0]).all():  # no other value occurs
-        other = field.clip(known[0] + 1)
-        new[:] = np.where(other == known[0], field.clip(known[0] - 1), other)
+        away = np.where(field.is_real & (known[0] != 0), np.abs(known[0]), 1)  # in its own unit
+        other = field.clip(known[0] + away)
+        new[:] = np.where(other == known[0], field.clip(known[0] - away), other)
     changed = values.copy()
     changed[worlds, rows[worlds]] = new
     fields = {**before.values[c], f: changed}
@@ -109,7 +111,8 @@ def _effects(
         is_self = (np.arange(there.shape[1]) == rows[:, None]) & (c == source[0])
         for f in schema.targets(c):
             one, other = (np.asarray(s.values[c][f], np.float64) for s in (plain, after))
-            is_close = np.isclose(one, other, TOLERANCE, equal_nan=True)
+            least = SMALLEST * float(np.abs(one).max(initial=0.0, where=np.isfinite(one)))
+            is_close = np.isclose(one, other, TOLERANCE, least, equal_nan=True)
             differs = ~is_close.reshape(*there.shape, -1).all(2) & there
             for is_local, found in ((True, differs & is_self), (False, differs & ~is_self)):
                 if found.any():

@@ -44,9 +44,14 @@ def test_sizes_of_baselines_in_mouse_against_the_paper_s(method, ratio, toleranc
 
 def test_thresholds_of_the_paper_are_for_its_methods():
     mouse = cells.experiment("mouse")
-    assert mouse.fit_options("cdl", "default") == {"encoding": 256, "threshold": 0.1}
-    assert mouse.fit_options("oocdm", "paper") == {"threshold": 0.1}
-    assert mouse.fit_options("oocdm", "default") == {}
+    assert mouse.fit_options("cdl", "default") == {
+        "head": {"sigma_floor": 1e-5},
+        "encoding": 256,
+        "threshold": 0.1,
+    }
+    floor = {"model": {"sigma_floor": 1e-5}}
+    assert mouse.fit_options("oocdm", "paper") == {**floor, "threshold": 0.1}
+    assert mouse.fit_options("oocdm", "default") == floor
     mouse.fit_options("cdl", "default")["encoding"] = 1
     assert mouse.fit_options("cdl", "default")["encoding"] == 256
 

@@ -58,8 +58,9 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "infinite": (
         lambda path: put(path, 7, np.inf),
-        "Field `Block.s1`: expected a finite number (float32), got inf at episode 0, step 3, "
-        "object 1.",
+        "Field `Block.s1`: expected a number from -1e+18 to 1e+18, got inf at episode 0, step 3, "
+        "object 1. If it stands for an unknown value, blank it; otherwise choose another unit, or "
+        "subtract a number near all of them.",
     ),
     "unknown field": (
         lambda path: rename(path, "s1", "S1"),

@@ -33,6 +33,7 @@ BENCHES = ("paper", "speed", "calibration", "samples", "decisions")
         ["bench", "speed"],
         ["bench", "calibration"],
         ["bench", "samples"],
+        ["bench", "units"],
     ],
 )
 def test_help_shows_an_example(verb: list[str], oocdm: Oocdm) -> None:

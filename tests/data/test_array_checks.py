@@ -130,3 +130,15 @@ def test_outcomes_stand_in_the_row_of_their_action():
 )
 def test_domains_in_words(field: Field, words: str) -> None:
     assert describe_domain(field) == words
+
+
+def test_numbers_that_no_model_can_reckon_with() -> None:
+    advice = (
+        "If it stands for an unknown value, blank it; otherwise choose another unit, or subtract "
+        "a number near all of them."
+    )
+    with fails(
+        "Field `Ball.x`: expected a number from -1e+18 to 1e+18, got -1.0000000150474662e+30 at "
+        f"episode 0, step 2, object 0. {advice}"
+    ):
+        edited(make(), "x", (2, 0), -1e30)

@@ -72,3 +72,17 @@ def test_what_is_not_whole():
     assert not_whole(floats).tolist() == [False, False, True, True, True, True, False, True]
     assert not_whole(np.array([1, 2**63 - 1, 2**63], np.uint64)).tolist() == [False, False, True]
     assert not not_whole(np.array([True, False])).any()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        (Real(), 1e300, "-1e+18 to 1e+18, got 1e+300"),
+        (Real(), -np.inf, "-1e+18 to 1e+18, got -inf"),
+        (Integer(), -(2**63), f"{-(2**53)} to {2**53}, got {-(2**63)}"),
+        (Integer(), 2**53 + 1, f"{-(2**53)} to {2**53}, got {2**53 + 1}"),
+    ],
+)
+def test_numbers_that_are_too_large_are_told_as_they_were_given(field, value, words):
+    with fails(f"Field `Dot.v`: expected a number from {words} at episode 0, step 2, object 7."):
+        cells_of(field, [0, value])

@@ -82,8 +82,7 @@ def test_round_trip_of_frames(frames, schema, tmp_path):
 def test_floats_round_trip_bit_for_bit(draw):
     rows, objects = draw.draw(st.integers(2, 5)), draw.draw(st.integers(1, 3))
     shape = (rows, objects)
-    floats = st.floats(width=32, allow_nan=False, allow_infinity=False)
-    whole = st.integers(-(2**63), 2**63 - 1)
+    floats, whole = st.floats(-(2.0**59), 2.0**59, width=32), st.integers(-(2**53), 2**53)
     present = np.ones(shape, bool)
     gone = draw.draw(arrays(bool, shape))
     gone[0] = False  # each object is there at first, so that it keeps its slot
@@ -337,7 +336,7 @@ def test_a_flipped_bit_is_noticed(make_world, tmp_path):
         (
             "Hill",
             {"height": pa.array([0, 0, -np.inf, 0, 0])},
-            "Field `Hill.height`: expected a finite number (float32), got -inf at episode 0, step",
+            "Field `Hill.height`: expected a number from -1e+18 to 1e+18, got -inf at episode 0,",
         ),
         (
             "Hill",

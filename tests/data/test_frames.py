@@ -159,12 +159,12 @@ NAN = (
         (
             [1.0, np.inf],
             Real(),
-            "Field `Dot.v`: expected a finite number (float32), got inf at episode 0, step 1, obj",
+            "Field `Dot.v`: expected a number from -1e+18 to 1e+18, got inf at episode 0, step 1, ",
         ),
         (
             [1.0, 1e300],
             Real(),
-            "Field `Dot.v`: expected a finite number (float32), got inf at episode 0, step 1, obj",
+            "Field `Dot.v`: expected a number from -1e+18 to 1e+18, got 1e+300 at episode 0, step ",
         ),
         (
             [1.0, 1.5],

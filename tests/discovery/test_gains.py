@@ -9,7 +9,7 @@ from torch import Tensor
 
 from oocdm.data import Dataset
 from oocdm.data.snapshot import Snapshot
-from oocdm.discovery import Stopping, element_gains
+from oocdm.discovery import Gains, Rule, Stopping, element_gains
 from oocdm.discovery import gains as gains_module
 from oocdm.graph import ClassEdges, ClassGraph, Layout, Structure
 from oocdm.models.oocdm.model import OocdmModel
@@ -290,3 +290,20 @@ def test_resolution_is_a_fraction_of_the_spread_of_the_change() -> None:
         0.1 * values["still"][starts].std(ddof=1), rel=1e-5
     )
     assert float(blur["Ball"][2, 0]) == pytest.approx(0.1)  # never varies: no spread to speak of
+
+
+def test_an_infinite_score_tells_no_more_than_one_transition_can() -> None:
+    """Of one value that a structure finds impossible, or that all do, p-values stay numbers."""
+    layout = Layout(ClassEdges.of(Schema(Nest)))
+    columns = layout.of_class("Nest")[:, :1]
+    tally = gains_module.Tally(columns, np.ones(len(layout), dtype=bool))
+    known = torch.ones(20, columns.shape[0])
+    scores = torch.randn(2, 20, columns.shape[0], generator=torch.Generator().manual_seed(0))
+    scores[:, 3], scores[1, 7] = -torch.inf, -torch.inf
+    tally.add(np.array([0]), scores.flatten(0, 1), known, np.arange(20))
+    gains = Gains.none(len(layout))
+    tally.write(np.ones(len(layout), dtype=bool), gains)
+    at = columns[:, 0]
+    assert (gains.mean[at] > 1e28).all()
+    p_values = Rule().p_values(gains)[at]
+    assert ((p_values > 0.1) & (p_values < 0.5)).all()  # one episode of twenty decides nothing

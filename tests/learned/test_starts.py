@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from oocdm.data.snapshot import Snapshot
+from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.errors import PlanError
 from oocdm.learned.counts import Counts
 from oocdm.learned.starts import Starts
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.scales import Scales
+from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.worlds.convert import to_world_state
 from oocdm.worlds.world import WorldState
 from tests.inference import knobs
@@ -237,3 +239,16 @@ def test_models_in_raw_units_need_a_start() -> None:
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         Starts(model, counts, None)
     assert Starts(model, counts, DATA).draw(RNG).present["Ant"].all()
+
+
+def test_what_never_varied_in_training_does_not_vary() -> None:
+    class Ball(ObjectClass):
+        x = Real()
+        gravity = Real(static=True)
+
+    x = torch.tensor([[1.0], [2.0], [6.0]])
+    state = Snapshot.of(Schema(Ball), {"Ball": {"x": x, "gravity": torch.full((3, 1), 9.8)}})
+    model = OocdmModel(state.schema, ModelOptions(), Scales.measure(Transitions(state, state)))
+    drawn = Starts(model, Counts.of(state.schema, {"Ball": 5}), None).draw(RNG).values["Ball"]
+    np.testing.assert_array_equal(drawn["gravity"], np.full((1, 5), np.float32(9.8)))
+    assert drawn["x"].std() > 0

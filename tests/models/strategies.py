@@ -125,7 +125,7 @@ class Case:
             for name, buffer in model.named_buffers():
                 if name == "paths":
                     buffer.bernoulli_(0.7)
-                if name.endswith("smallest_sigma"):
+                if name.endswith("calibrated_sigma"):
                     buffer.uniform_(0.0, 0.1)
         return model
 

@@ -69,6 +69,24 @@ def test_sizes_are_those_of_the_widest_target() -> None:
     assert made.high.flatten().tolist() == [1, math.inf, 1, 4]
 
 
+def test_a_floor_that_is_given_is_in_raw_units() -> None:
+    made, nothing = head(sigma_floor=0.5), torch.full((4, 5), -100.0)  # of which softplus is 0
+    now = torch.zeros(4, 2)
+    found = predict(made, nothing, None, now, known=True, has_self=True)
+    assert found.sigma[0, 0, 0, 0] == 0.5
+    alone = made.of_target("place", has_self=True)(nothing[:1], None, now[:1])[1]
+    assert alone is not None and alone.tolist() == [[0.5, 0.5]]
+
+
+def test_without_a_floor_it_is_a_share_of_the_usual_change() -> None:
+    still = Scale(*(torch.tensor([x]) for x in (0.5, 0.25, 0.0, 0.0)))
+    scales = Scales({**SCALES.fields, ("Tank", "level"): still})
+    made = Head(SCHEMA, "Tank", scales, HeadOptions())
+    assert made.usual_change()[:2].tolist() == [[0.25, 1], [2, 4]]
+    found = predict(made, torch.full((4, 5), -100.0), None, torch.zeros(4, 2), True, True)
+    torch.testing.assert_close(found.sigma[0, 0, :2, 0], torch.tensor([0.25e-5, 2e-5]))
+
+
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("has_self", [False, True])
 @pytest.mark.parametrize("predict_change", [False, True])
@@ -76,7 +94,7 @@ def test_normals_are_in_units_of_the_change_or_of_the_value(
     known: bool, has_self: bool, predict_change: bool
 ) -> None:
     made = head(predict_change=predict_change)
-    made.smallest_sigma[1] = torch.tensor([3.0, 0.0])
+    made.calibrated_sigma[1] = torch.tensor([3.0, 0.0])
     out = torch.arange(20.0).view(4, 5) / 10  # of `place` 0.5 and 0.6, sigmas 0.7 and 0.8
     linear = torch.full((4, 5), 0.5)
     now = torch.full((4, 2), 100.0)
@@ -85,7 +103,7 @@ def test_normals_are_in_units_of_the_change_or_of_the_value(
     unit = scale.change_sd if is_change else scale.value_sd
     centre = 100 + scale.change_mean if is_change else scale.value_mean
     mean = centre + unit * torch.tensor([0.5, 0.6]) + 0.5 * (unit * scale.value_sd).sqrt()
-    sigma = unit * functional.softplus(torch.tensor([0.7, 0.8])) + 1e-5
+    sigma = unit * functional.softplus(torch.tensor([0.7, 0.8])) + 1e-5 * scale.change_sd
     torch.testing.assert_close(found.mean[0, 0, 1], mean)
     torch.testing.assert_close(found.sigma[0, 0, 1], (sigma**2 + torch.tensor([9.0, 0.0])).sqrt())
     torch.testing.assert_close(found.logits["kind"][0, 0, 0], out[3] + 0.5)
@@ -113,7 +131,7 @@ def test_a_single_target_has_the_head_of_all(
 ) -> None:
     torch.manual_seed(0)
     made = head(clamp_means=clamp_means, predict_change=predict_change)
-    made.smallest_sigma.uniform_()
+    made.calibrated_sigma.uniform_()
     out, now = torch.randn(4, 5), torch.randn(4, 2)
     linear = torch.randn(4, 5) if with_linear else None
     expected = predict(made, out, linear, now, True, has_self)

@@ -238,3 +238,17 @@ def test_surprises_have_noise_too() -> None:
     value = torch.tensor([[0, 1, 3, 7]])
     noise = sure.noise_of(value, torch.Generator().manual_seed(0))
     assert noise.isfinite().all() and torch.equal(sure.with_noise(noise), value)
+
+
+@pytest.mark.parametrize(
+    ("field", "ends"),
+    [
+        (Integer(), (-(2**53), 2**53)),
+        (Integer(low=0, high=2**53 - 1), (0, 2**53 - 1)),  # no float32 is as near to its bound
+        (Integer(low=-3, high=1000, likelihood="normal"), (-3, 1000)),
+    ],
+)
+def test_whole_numbers_never_wrap(field: Integer, ends: tuple[int, int]) -> None:
+    mean = torch.tensor([-1e30, 1e30, float("inf"), 2.4])
+    found = NormalField(field, mean, torch.ones(4)).mode()
+    assert found.tolist() == [ends[0], ends[1], ends[1], 2]

@@ -51,9 +51,9 @@ def test_scales_are_those_of_known_values_and_changes() -> None:
     assert scale.change_sd.item() == pytest.approx(np.std([1, 3], ddof=1))
 
 
-def test_what_never_varies_has_spread_one_and_never_changes() -> None:
+def test_what_never_varies_has_its_own_size_and_never_changes() -> None:
     scale = Scales.measure(transitions()).fields["Ball", "colour"]
-    assert (scale.value_mean.item(), scale.value_sd.item()) == (5.0, 1.0)
+    assert (scale.value_mean.item(), scale.value_sd.item()) == (5.0, 5.0)
     assert (scale.change_mean.item(), scale.change_sd.item()) == (0.0, 0.0)
 
 

@@ -128,3 +128,17 @@ def test_no_choices_and_no_numbers() -> None:
         assert values.shape == (3, 2, 4)
         again = belief.refit(values, torch.full((3, 2), 1 / 3))
         assert again.mode().shape == (2, 4)
+
+
+def test_open_numbers_are_looked_for_as_far_as_they_usually_are() -> None:
+    class Ball(ObjectClass):
+        x = Real()
+        push = Real(action=True, shape=(2,))
+        turn = Real(-1.0, 1.0, action=True)
+
+    state = Snapshot.of(Schema(Ball), {"Ball": {"x": torch.zeros(1, 2)}})
+    sizes = {"push": torch.tensor([3.0, 4e9]), "turn": torch.tensor([7.0])}
+    variables = ActionVariables.of(state, size_of=lambda c, f: sizes[f])
+    belief = Belief.initial(variables, horizon=1)
+    assert belief.sd.tolist() == [[3.0, 4e9, 3.0, 4e9, 0.5, 0.5]]
+    assert not belief.mean.any()

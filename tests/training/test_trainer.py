@@ -94,7 +94,7 @@ def test_half_of_the_samples_keep_everything() -> None:
 def test_sigmas_are_calibrated_after_polishing(finished: dict[str, FitResult]) -> None:
     for name, is_calibrated in (("oocdm", True), ("oofull", True), ("paper", False)):
         model = finished[name].model
-        floors = torch.cat([model.heads[c].smallest_sigma for c in DATA.schema.classes])
+        floors = torch.cat([model.heads[c].calibrated_sigma for c in DATA.schema.classes])
         assert bool((floors > 0).all()) == is_calibrated
 
 

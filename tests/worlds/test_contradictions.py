@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from oocdm import ClassGraph, check_world
+from oocdm import ClassGraph, ObjectClass, Real, Schema, check_world
 from oocdm.worlds import WorldState
 from oocdm.worlds.contradictions import contradictions
 from tests.worlds.balls import SCHEMA, Balls, State, changed, with_field
@@ -58,3 +59,28 @@ def test_each_effect_is_told_once_and_leaves_the_state_alone() -> None:
     assert sorted(edges) == sorted(str(edge) for edge in world.true_graph.edges())
     for f, v in kept.items():
         np.testing.assert_array_equal(values["Ball"][f], v)
+
+
+class Spring(ObjectClass):
+    x = Real()
+    rest = Real(static=True)
+
+
+@pytest.mark.parametrize("size", [2.0**-40, 1.0, 2.0**40])
+def test_effects_are_seen_in_any_unit(size: float) -> None:
+    """Also those of a length that is the same everywhere: it is changed by as much as it is."""
+
+    def step(state: WorldState, actions: State, rng: np.random.Generator) -> Any:
+        spring = dict(state.values["Spring"])
+        spring["x"] = 0.5 * spring["x"] + spring["rest"]
+        return WorldState({"Spring": spring}, state.present), None, None
+
+    schema, there = Schema(Spring), np.ones((8, 1), bool)
+    x = size * np.random.default_rng(0).normal(size=(8, 1))
+    before = WorldState({"Spring": {"x": x, "rest": np.full((8, 1), size)}}, {"Spring": there})
+    world: Any = SimpleNamespace(schema=schema, step=step)
+    told = list(contradictions(world, ClassGraph.of_edges(schema, []), before, seed=0))
+    assert [text.partition("Add `")[2].partition("`")[0] for text in told] == [
+        "Spring.x <- self.x",
+        "Spring.x <- self.rest",
+    ]

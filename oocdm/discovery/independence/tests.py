@@ -95,7 +95,7 @@ class FastCit:
         if not (x.size and y.size) or not self._is_enough(len(x)):
             return Answer(np.nan)
         first, *splits = self._splits(len(x), question.cluster, rng)
-        y = (y - y.mean(0)) / y.std(0)
+        x, y, given = _near_one(x), _standard(y), _near_one(given)
         # One size for both sides: if each took its own, the luck of that choice would favour the
         # same side in all splits.
         sides = _sides(x, given, rng)
@@ -126,7 +126,7 @@ class FastCit:
         if y.size == 0 or not self._is_enough(len(y)):
             yield from (Answer(np.nan) for _ in asked)
             return
-        y = (y - y.mean(0)) / y.std(0)
+        y, columns = _standard(y), [_near_one(each) for each in columns]
         whole = np.concatenate(columns, axis=1)
         ends = np.cumsum([c.shape[1] for c in columns])
         first, *splits = self._splits(len(y), cluster, rng)
@@ -257,7 +257,7 @@ class KernelTest:
         else:
             kci = _library("causallearn.utils.KCI.KCI")
             without, within = kci.KCI_UInd, kci.KCI_CInd
-        x, y, given = _varying(question)
+        x, y, given = (_standard(columns) for columns in _varying(question))
         if not (x.size and y.size):
             return Answer(np.nan)
         with _numpy_seed(rng):
@@ -321,6 +321,14 @@ def _without_constants(columns: np.ndarray) -> np.ndarray:
 
 def _standard(columns: np.ndarray) -> np.ndarray:
     return (columns - columns.mean(0)) / columns.std(0)
+
+
+def _near_one(columns: np.ndarray) -> np.ndarray:
+    """Columns with spreads near 1, by powers of two, which round nothing.
+
+    Trees take values for equal that differ by less than 1e-7.
+    """
+    return np.ldexp(columns, -np.frexp(columns.std(0))[1])
 
 
 def _sides(

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from oocdm.errors import ModelError, read_count, suggest
-from oocdm.models.head import HeadOptions
+from oocdm.models.head import PAPER_SIGMA_FLOOR, HeadOptions
 
 AGGREGATORS = ("attention", "sum")
 
@@ -35,7 +35,7 @@ class ModelOptions:
     normalise: bool = True  # inputs and outputs in units of the data's spread
     clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
     skip_unrelated: bool = True  # objects of a class without an edge into a target are left out
-    sigma_floor: float = 1e-5
+    sigma_floor: float | None = None  # added to every sigma, in raw units; None: of usual changes
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "aggregators", tuple(self.aggregators))
@@ -71,6 +71,7 @@ class ModelOptions:
                 normalise=False,
                 clamp_means=False,
                 skip_unrelated=False,
+                sigma_floor=PAPER_SIGMA_FLOOR,
             )
         raise ModelError(f"Unknown preset `{name}`. {suggest(name, ['default', 'paper'])}")
 

@@ -182,3 +182,15 @@ def test_missing_packages_are_named(name: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(tests_module, "import_module", without)
     with pytest.raises(OocdmError, match=r"No module named .* pip install 'oocdm\[cit\]'"):
         discover_by_tests(random_dataset(BALLS, {"Ball": 2}, 0, rows=100), name)
+
+
+@pytest.mark.parametrize("name", ["fcit", "fisherz", "kci", "rcit"])
+def test_answers_do_not_depend_on_units(name: str) -> None:
+    """Trees of scikit-learn take values for equal that differ by less than 1e-7."""
+    rng = np.random.default_rng(0)
+    x, given, noise = rng.normal(size=(3, 200, 1))
+    test, y = make_test(name), x + given + 0.1 * noise
+    one = test.answer(Question(x, y, given), np.random.default_rng(1))
+    scaled = Question(2.0**-27 * x, 2.0**27 * y, 2.0**-40 * given)
+    other = test.answer(scaled, np.random.default_rng(1))
+    assert other.p_value == pytest.approx(one.p_value, rel=1e-6) and one.p_value < 0.01

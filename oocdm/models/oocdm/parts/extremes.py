@@ -84,7 +84,15 @@ class Extremes(AbstractLinear):
             return
         columns = self._observe(data.before, torch.float64, in_units=False)
         mean, sd = moments(columns[data.before.present[self.c]], self.width)
-        self.scale.copy_(torch.stack([mean, torch.where(sd > 0, sd, torch.ones(()))]))
+        self.scale.copy_(torch.stack([mean, torch.where(sd > 0, sd, self._units_of_fields())]))
+
+    def _units_of_fields(self) -> Tensor:
+        """The spread of each column's field: what to measure a column in that never varies."""
+        units = []
+        for k, f in self.fields:
+            unit, at = self.place.featuriser.scales[k].of_value(f)[1], self.at(k, f)
+            units.append(unit.repeat((at.stop - at.start) // len(unit)))
+        return torch.cat(units)
 
     def observe(self, before: Snapshot, dtype: torch.dtype) -> dict[tuple[str, ...], Tensor]:
         return {(self.name, self.c): self._observe(before, dtype)}

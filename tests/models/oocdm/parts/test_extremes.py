@@ -199,3 +199,22 @@ def test_ends_are_found_by_going_through_all(of_others: bool) -> None:
             strict=True,
         ):
             np.testing.assert_equal(ours.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("size", [2.0**-27, 1.0, 2.0**27])
+def test_what_never_varied_is_in_units_of_its_field(size: float) -> None:
+    """Both balls are equally heavy in training: their difference is 0 in any unit."""
+
+    class Ball(ObjectClass):
+        mass = oocdm.Real()
+
+    schema, masses = Schema(Ball), size * torch.tensor([[1.0], [2.0], [6.0]]).expand(3, 2)
+    state = Snapshot.of(schema, {"Ball": {"mass": masses}})
+    data = Transitions(state, state)
+    model = OocdmModel(schema, ModelOptions(), Scales.measure(data))
+    model.measure(data)
+    other = Snapshot.of(schema, {"Ball": {"mass": size * torch.tensor([[1.0, 4.0]])}})
+    differences = model.inputs(other).extra["extremes", "Ball"][0, 0, 2:]
+    torch.testing.assert_close(
+        differences, torch.full((2,), 3 / np.std([1, 2, 6, 1, 2, 6], ddof=1))
+    )

@@ -28,7 +28,7 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
     """
     fractions = 10.0 ** torch.linspace(math.log10(finest or SMALLEST_FLOOR), 0.0, NUM_FLOORS)
     for c in model.schema.classes:
-        model.heads[c].smallest_sigma.zero_()
+        model.heads[c].calibrated_sigma.zero_()
     structures = model.structures(graph)
     totals: dict[str, Tensor] = {}
     largest: dict[str, Tensor] = {}
@@ -40,24 +40,26 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
             if chunk.targets.known[c].shape[1] == 0:
                 continue  # no object, no error
             known = chunk.targets.known[c].unsqueeze(-1)
-            error = torch.where(known, chunk.targets.values[c] - prediction.mean, 0.0)
+            # In double: floors nearly as good as each other must not be told apart by rounding.
+            error = torch.where(known, chunk.targets.values[c] - prediction.mean, 0.0).double()
+            predicted = prediction.sigma.double()
             floors = fractions.to(error).view(-1, 1, 1, 1, 1) * model.heads[c].spread("change_sd")
-            variance = prediction.sigma.square() + floors.square()
+            variance = predicted.square() + floors.square()
             score = -0.5 * (error.square() / variance + variance.log())
-            total = torch.where(known, score, 0.0).sum((1, 2)).double()
+            total = torch.where(known, score, 0.0).sum((1, 2))
             totals[c] = totals.get(c, torch.zeros_like(total)) + total
             top = error.abs().amax((0, 1))
             largest[c] = torch.maximum(largest.get(c, top), top)
-            logs = torch.where(known, prediction.sigma.log(), 0.0).sum((0, 1)).double()
+            logs = torch.where(known, predicted.log(), 0.0).sum((0, 1))
             usual[c] = usual.get(c, torch.zeros_like(logs)) + logs
             counts[c] = counts.get(c, 0) + known.sum((0, 1))
     for c, total in totals.items():
         head = model.heads[c]
         change_sd = head.spread("change_sd")
-        floors = fractions.to(change_sd).view(-1, 1, 1) * change_sd
+        floors = fractions.to(total).view(-1, 1, 1) * change_sd
         sigma = (usual[c] / torch.as_tensor(counts[c]).clamp(min=1)).exp()
-        variance = floors.square().double() + sigma.square()
-        surprise = (SURPRISE * largest[c]).square().double()
+        variance = floors.square() + sigma.square()
+        surprise = (SURPRISE * largest[c]).square()
         imagined = -0.5 * (surprise / variance + variance.log())
         best = (total + imagined).argmax(0)
-        head.smallest_sigma.copy_(fractions.to(change_sd)[best] * change_sd)
+        head.calibrated_sigma.copy_(fractions.to(change_sd)[best] * change_sd)

@@ -16,7 +16,7 @@ from oocdm.models.features import Targets
 from oocdm.models.prediction import ClassPrediction, Predictions
 from oocdm.models.prepared import Prepared
 from oocdm.schema import ObjectClass, Real, Schema
-from oocdm.training.sigma_floor import calibrate_sigma
+from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.worlds import collect
 from tests.inference.ragged import random_model
 
@@ -42,11 +42,11 @@ def floor_of(
     sigmas = torch.as_tensor(sigma, dtype=torch.float32).expand(n)
     flags = torch.ones(n, dtype=torch.bool) if known is None else known
     spreads = {"change_sd": torch.full((1, 1), change_sd)}
-    head = SimpleNamespace(spread=spreads.get, smallest_sigma=torch.full((1, 1), 123.0))
+    head = SimpleNamespace(spread=spreads.get, calibrated_sigma=torch.full((1, 1), 123.0))
 
     def predict(rows: Any, structures: Tensor) -> tuple[Predictions]:
         assert structures == "structures of the graph"
-        assert not head.smallest_sigma.any()  # earlier floors are not in the way
+        assert not head.calibrated_sigma.any()  # earlier floors are not in the way
         shape = (len(rows), 1, 1, 1)
         prediction = ClassPrediction(torch.zeros(shape), sigmas[rows].view(shape), {})
         return (Predictions(SCHEMA, {"Ball": prediction}),)
@@ -69,7 +69,7 @@ def floor_of(
         chunks=lambda size: [chunk(rows) for rows in torch.arange(n).chunk(num_chunks)]
     )
     calibrate_sigma(Model(), "the graph", data, FINEST)  # type: ignore[arg-type]
-    return float(head.smallest_sigma)
+    return float(head.calibrated_sigma)
 
 
 def normal(n: int, sd: float, seed: int = 0) -> Tensor:
@@ -147,7 +147,7 @@ def test_calibrating_twice_is_calibrating_once() -> None:
     floors = []
     for _ in range(2):
         calibrate_sigma(model, ClassGraph.full(data.schema), prepared, FINEST)
-        floors.append(torch.cat([model.heads[c].smallest_sigma for c in data.schema.classes]))
+        floors.append(torch.cat([model.heads[c].calibrated_sigma for c in data.schema.classes]))
     assert torch.equal(*floors)
     assert (floors[0] > 0).all()
 
@@ -158,6 +158,6 @@ def test_predictions_respect_the_floor() -> None:
     inputs = model.inputs(data.transitions().before)
     structures = model.structures(ClassGraph.full(data.schema))
     before = model(inputs, structures)[0].classes["Block"].sigma
-    model.heads["Block"].smallest_sigma.fill_(3.0)
+    model.heads["Block"].calibrated_sigma.fill_(3.0)
     after = model(inputs, structures)[0].classes["Block"].sigma
     torch.testing.assert_close(after, (before.square() + 9).sqrt())
