@@ -141,18 +141,18 @@ def _write_table(columns: dict[str, pa.Array], path: Path) -> None:
 
 
 def _class_columns(log: Log, name: str) -> dict[str, pa.Array]:
-    row, slot = np.nonzero(log.present[name])
-    index = np.searchsorted(log.episode_ids, log.episode[row])
+    cells = log.cells[name]
+    row = cells.places.row
     columns = {
         "episode": pa.array(log.episode[row]),
         "step": pa.array(log.step[row]),
-        "object": pa.array(log.object_ids[name][index, slot]),
+        "object": pa.array(log.names[name][1][log.objects_of(name)]),
     }
     for field_name, field in log.schema.fields(name).items():
-        missing = ~log.observed[name][field_name][row, slot]
+        missing = ~cells.observed[field_name]
         if field.action:
             missing |= log.is_last[row]
-        columns[field_name] = _to_arrow(field, log.values[name][field_name][row, slot], missing)
+        columns[field_name] = _to_arrow(field, cells.values[field_name], missing)
     return columns
 
 

@@ -31,7 +31,7 @@ def warn_of_mismatch(log: Log) -> None:
     """
     firsts = np.flatnonzero(np.diff(log.episode, prepend=log.episode[0] - 1))
     # Of each class, the steps in which it has any object, one array an episode.
-    there = {c: np.split(p.any(axis=1), firsts[1:]) for c, p in log.present.items()}
+    there = {c: np.split(x.places.counts > 0, firsts[1:]) for c, x in log.cells.items()}
     has_any = {c: np.array([steps.any() for steps in parts]) for c, parts in there.items()}
     is_used = np.any(list(has_any.values()), axis=0)
     for name, parts in there.items():

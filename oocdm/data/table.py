@@ -1,4 +1,4 @@
-"""From long tables, one row per object and step, to the padded arrays of a `Log`.
+"""From long tables, one row per object and step, to the cells of a `Log`.
 
 Frames and files both come as such tables; only how a column is read differs, so a reader is
 a function that is given a `Column` and returns its known values.
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oocdm.data.cells import Cells, RaggedColumn
 from oocdm.data.column import Column, Keys, cast, not_whole
 from oocdm.data.log import Log
+from oocdm.data.places import Places
 from oocdm.errors import DataError, suggest
 from oocdm.schema import Field, Schema
 
@@ -113,7 +115,7 @@ def build_log(
     read: Reader,
     nan_advice: str,
 ) -> Log:
-    """Pad the tables of all classes to the arrays of a log.
+    """Put the tables of all classes in the order of a log.
 
     Actions in the last step of an episode lead nowhere, so they are never read.
 
@@ -131,31 +133,24 @@ def build_log(
     if len(steps.episode) == 0:
         raise DataError("The dataset is empty: expected at least two steps of one episode, got 0.")
     is_last = np.append(steps.episode[1:] != steps.episode[:-1], True)
-    values: dict[str, dict[str, np.ndarray]] = {}
-    observed: dict[str, dict[str, np.ndarray]] = {}
-    present: dict[str, np.ndarray] = {}
-    object_ids: dict[str, np.ndarray] = {}
+    cells: dict[str, Cells] = {}
+    names: dict[str, RaggedColumn] = {}
     for name, cls in schema.classes.items():
         row = _rows_of(steps, keys[name], name)
-        slot, object_ids[name] = _slots_of(steps, keys[name])
-        shape = (len(steps.episode), object_ids[name].shape[1])
-        present[name] = np.zeros(shape, dtype=bool)
-        present[name][row, slot] = True
-        _check_duplicates(keys[name], row, slot, present[name], name)
-        values[name], observed[name] = {}, {}
+        slot, names[name] = _slots_of(steps, keys[name])
+        order = _order_of(row, slot, keys[name], name)
+        counts = np.bincount(row, minlength=len(steps.episode))
+        places = Places(counts, slot[order].astype(np.int32), names[name][0].width)
+        cells[name] = Cells(places, values := {}, observed := {})
         for field_name, field in cls.fields.items():
             wanted = ~is_last[row] if field.action else np.ones(len(row), dtype=bool)
             column = Column(name, field_name, field, keys[name], wanted)
-            known, cells = read(column)
-            padded = np.zeros((*shape, *field.shape), dtype=field.dtype)
+            known, found = read(column)
+            held = np.zeros((len(row), *field.shape), dtype=field.dtype)
             if known.any():
-                padded[row[known], slot[known]] = cast(column, known, cells, nan_advice)
-            values[name][field_name] = padded
-            observed[name][field_name] = np.zeros(shape, dtype=bool)
-            observed[name][field_name][row[known], slot[known]] = True
-    return Log(
-        schema, values, present, observed, **vars(steps), episodes=episodes, object_ids=object_ids
-    )
+                held[known] = cast(column, known, found, nan_advice)
+            values[field_name], observed[field_name] = held[order], known[order]
+    return Log.of_cells(schema, cells, names, **vars(steps), episodes=episodes)
 
 
 def _rows_of(steps: Steps, keys: Keys, name: str) -> np.ndarray:
@@ -179,31 +174,28 @@ def _rows_of(steps: Steps, keys: Keys, name: str) -> np.ndarray:
     return row
 
 
-def _slots_of(steps: Steps, keys: Keys) -> tuple[np.ndarray, np.ndarray]:
+def _slots_of(steps: Steps, keys: Keys) -> tuple[np.ndarray, RaggedColumn]:
     """The place of each row's object among its episode's objects, and the objects' names."""
     episodes = np.unique(steps.episode)
     width = max(1, len(keys.ids))
     pair, which = np.unique(
         np.searchsorted(episodes, keys.episode) * width + keys.code, return_inverse=True
     )
-    index, code = pair // width, pair % width
-    slot = np.arange(len(pair)) - np.searchsorted(index, index)
-    # A class without any object still gets one empty slot, so that no array has length 0.
-    num_slots = int(slot.max(initial=0)) + 1
-    blank: object = "" if keys.ids.dtype.kind == "O" else 0
-    ids = np.full((len(episodes), num_slots), blank, dtype=keys.ids.dtype)
-    ids[index, slot] = keys.ids[code]
-    return slot[which], ids
+    counts = np.bincount(pair // width, minlength=len(episodes))
+    # A class without any object still gets one empty place, so that no array has length 0.
+    places = Places.first(counts, max(1, int(counts.max())))
+    return places.place[which], (places, keys.ids[pair % width])
 
 
-def _check_duplicates(
-    keys: Keys, row: np.ndarray, slot: np.ndarray, present: np.ndarray, name: str
-) -> None:
-    if np.count_nonzero(present) == len(row):
-        return
-    flat = row * present.shape[1] + slot
+def _order_of(row: np.ndarray, slot: np.ndarray, keys: Keys, name: str) -> np.ndarray | slice:
+    """What puts the rows of a table in the order of cells, by row and place."""
+    flat = row * (int(slot.max(initial=0)) + 1) + slot
+    if (flat[1:] > flat[:-1]).all():  # as we write tables ourselves
+        return slice(None)
     order = np.argsort(flat, kind="stable")
     repeated = order[1:][flat[order][1:] == flat[order][:-1]]
+    if len(repeated) == 0:
+        return order
     raise DataError(
         f"Class `{name}`: expected one row for each object in a step, got two for "
         f"{keys.place(int(repeated.min()))}. Remove one, or give the objects different names."
