@@ -27,6 +27,8 @@ from oocdm.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
+ALWAYS_PADDED = 16  # places: so few are worth it, since batches of equal shapes are simpler
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset(Log):
@@ -180,8 +182,8 @@ class Dataset(Log):
     def transitions(self, rows: np.ndarray | slice | None = None) -> Transitions:
         """Some of the transitions, or all, as tensors; the state after a step has no actions.
 
-        Classes are padded to the same number of places in all batches. Only where that more than
-        doubles a dataset, a batch has as many as its own transitions need.
+        Classes are padded to the same number of places in all batches. Only where that are many,
+        and most of them empty, a batch has no more than its own transitions need.
         """
         before = self.starts if rows is None else self.starts[rows]
         widths = self._widths(before)
@@ -212,7 +214,7 @@ class Dataset(Log):
         for c, cells in self.cells.items():
             places = cells.places
             widths[c] = places.width
-            if places.is_sparse:
+            if places.is_sparse and places.width > ALWAYS_PADDED:
                 own = np.maximum(places.widths[before], places.widths[before + 1])
                 widths[c] = int(own.max(initial=min(1, places.width)))
         return widths

@@ -67,8 +67,7 @@ class Log:
     def cells(self) -> dict[str, Cells]:
         """The objects of each class in all rows, without padding."""
         return {
-            c: self.held(c)
-            or Cells.of_arrays(self.present[c], self.values[c], self.observed[c])
+            c: self.held(c) or Cells.of_arrays(self.present[c], self.values[c], self.observed[c])
             for c in self.schema.classes
         }
 

@@ -33,8 +33,9 @@ class Places:
     @staticmethod
     def full(num_rows: int, width: int) -> Places:
         """All places of all rows."""
-        place = np.tile(np.arange(width, dtype=np.int32), num_rows)
-        return Places(np.full(num_rows, width), place, width)
+        place = np.empty((num_rows, width), dtype=np.int32)
+        place[:] = np.arange(width)
+        return Places(np.full(num_rows, width), place.reshape(-1), width)
 
     @staticmethod
     def first(counts: np.ndarray, width: int) -> Places:

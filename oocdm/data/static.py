@@ -51,6 +51,4 @@ def _filled(log: Log, c: str, f: str, cells: Cells) -> Cells:
     values, known = cells.values[f].copy(), cells.observed[f].copy()
     values[lacking] = values[source[lacking]]
     known[lacking] = True
-    return replace(
-        cells, values={**cells.values, f: values}, observed={**cells.observed, f: known}
-    )
+    return replace(cells, values={**cells.values, f: values}, observed={**cells.observed, f: known})
