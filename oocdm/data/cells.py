@@ -37,6 +37,9 @@ class Padded(Mapping[str, np.ndarray]):
             self._kept[name] = array
         return array
 
+    def __contains__(self, name: object) -> bool:  # which a Mapping finds out by padding
+        return name in self.columns
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)
 

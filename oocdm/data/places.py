@@ -16,7 +16,7 @@ class Places:
     """The places that are taken in each of many rows, row after row, ascending in a row.
 
     A cell is a place that is taken. A column (cell, ...) has an entry for each of them; padded to
-    (row, place, ...) it has 0 in the others.
+    (row, place, ...) it has 0, or an empty string, in the others.
 
     >>> places = Places.of_mask(np.array([[True, True, False], [False, False, True]]))
     >>> places.counts, places.place
@@ -123,8 +123,9 @@ class Places:
         rows, own = len(self.counts), column.shape[1:]
         if self.is_full and wide == self.width:
             return column.reshape(rows, wide, *own)
-        blank: object = "" if column.dtype.kind == "O" else 0
-        padded = np.full((rows * wide, *own), blank, dtype=column.dtype)
+        padded = np.zeros((rows * wide, *own), dtype=column.dtype)
+        if column.dtype == object:  # names: they are blank as other strings are
+            padded[:] = ""
         padded[self.row * wide + self.place] = column
         return padded.reshape(rows, wide, *own)
 
