@@ -184,8 +184,7 @@ class _Searcher:
         if data.starts[row - 1] + 1 != data.starts[row]:
             return None  # the episode begins here
         earlier = data.transitions(slice(row - 1, row))
-        known = earlier.known(c, f)[0]
-        if i >= len(known) or not bool(known[i]):
+        if not bool(earlier.known(c, f)[0, i]):
             return None
         if torch.equal(earlier.before[c, f][0, i], earlier.after[c, f][0, i]):
             return None
