@@ -228,7 +228,7 @@ def _check_values(data: Log, name: str, field_name: str, field: Field) -> None:
     if values.dtype.kind == "f":
         finite = np.isfinite(values)
         if not finite.all():
-            raise _wrong(data, name, field_name, ~finite, "a finite number (float32)")
+            _fail(data, name, field_name, ~finite, "a finite number (float32)")
     if field.low is None and field.high is None:
         return
     bad = field.out_of_domain(values)
@@ -236,13 +236,13 @@ def _check_values(data: Log, name: str, field_name: str, field: Field) -> None:
         observed = data.cells[name].observed[field_name]
         bad &= observed.reshape(observed.shape + (1,) * len(field.shape))
         if bad.any():
-            raise _wrong(data, name, field_name, bad, describe_domain(field))
+            _fail(data, name, field_name, bad, describe_domain(field))
 
 
-def _wrong(data: Log, name: str, field_name: str, bad: np.ndarray, expected: str) -> DataError:
+def _fail(data: Log, name: str, field_name: str, bad: np.ndarray, expected: str) -> None:
     where = tuple(np.argwhere(bad)[0])
     cells = data.cells[name]
-    return DataError(
+    raise DataError(
         f"Field `{name}.{field_name}`: expected {expected}, got "
         f"{cells.values[field_name][where]} at {data.place(name, *cells.places.where(where[0]))}."
     )

@@ -6,7 +6,8 @@ a function that is given a `Column` and returns its known values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +16,8 @@ from oocdm.data.cells import Cells, RaggedColumn
 from oocdm.data.column import Column, Keys, cast, not_whole
 from oocdm.data.log import Log
 from oocdm.data.places import Places
-from oocdm.errors import DataError, suggest
-from oocdm.schema import Field, Schema
+from oocdm.errors import DataError, short, suggest
+from oocdm.schema import Schema
 
 KEY_COLUMNS = ("episode", "step", "object")
 STEP_COLUMNS = ("episode", "step", "reward", "terminated", "truncated")
@@ -62,7 +63,7 @@ class Steps:
             if bad.any():
                 i = int(np.argmax(bad))
                 expected = "true or false" if is_flag else "a number"
-                got = "a missing value" if missing[i] else repr(values[i : i + 1].tolist()[0])
+                got = "a missing value" if missing[i] else short(values[i : i + 1].tolist()[0])
                 raise DataError(
                     f"{what}: column `{name}`: expected {expected}, got {got} at episode "
                     f"{episode[i]}, step {step[i]}. Only the last step of an episode has no "
@@ -91,7 +92,7 @@ def _read_outcome(values: np.ndarray, is_flag: bool) -> tuple[np.ndarray, np.nda
     is_number = np.full(len(values), kind in "biuf")
     missing = np.isnan(values) if kind == "f" else np.zeros(len(values), dtype=bool)
     if kind == "O":  # such as the True, False and None of a nullable column
-        is_number[:] = [isinstance(v, bool | int | float | np.number | np.bool_) for v in values]
+        is_number[:] = [_is_float(v) for v in values]
         missing[:] = [v is None or (isinstance(v, float) and v != v) for v in values]
     numbers = np.zeros(len(values))
     known = is_number & ~missing
@@ -100,6 +101,13 @@ def _read_outcome(values: np.ndarray, is_flag: bool) -> tuple[np.ndarray, np.nda
     if is_flag:
         is_wrong |= ~np.isin(numbers, (0, 1))
     return missing, is_wrong, numbers
+
+
+def _is_float(value: object) -> bool:
+    """Whether it is a number, and no larger than floats are."""
+    if isinstance(value, int):
+        return abs(value) < sys.float_info.max
+    return isinstance(value, float | np.integer | np.floating | np.bool_)
 
 
 # A reader returns which cells are known, (table row,), a subset of the wanted ones, and the
@@ -215,34 +223,57 @@ def whole_numbers(numbers: np.ndarray, what: str) -> np.ndarray:
         if numbers[row] != numbers[row]:
             got = "a missing value"
             advice = "A merge leaves some where it finds no partner: leave these rows out."
-        raise DataError(
-            f"{what}: expected whole numbers (int64) without missing values, got {got} in row "
-            f"{row}, counted from 0. {advice}"
-        )
+        raise no_whole_number(what, row, got, advice)
     return np.asarray(numbers.astype(np.int64))
 
 
-def codes_of(field: Field, values: Collection[object], where: str) -> np.ndarray:
-    """The whole numbers that stand for some values of a field with names, or are given as such.
+def no_whole_number(what: str, row: int, got: str, advice: str) -> DataError:
+    """The error about a number of an episode, step or object, by its row in the table."""
+    return DataError(
+        f"{what}: expected whole numbers (int64) without missing values, got {got} in row {row}, "
+        f"counted from 0. {advice}"
+    )
+
+
+def codes_of(
+    column: Column, known: np.ndarray, values: Sequence[object], which: np.ndarray
+) -> np.ndarray:
+    """The whole numbers that stand for the cells of a field with names, or are given as such.
+
+    `values` are the different ones, and `which` (known cell,) says which of them a cell holds.
 
     >>> from oocdm.schema import Categorical
-    >>> codes_of(Categorical(["north", "south"]), ["south", 0], "Field `Ant.heading`")
-    array([1, 0])
+    >>> keys = Keys(np.zeros(3, int), np.arange(3), np.zeros(3, int), np.array([7]))
+    >>> every = np.ones(3, bool)
+    >>> column = Column("Ant", "heading", Categorical(["north", "south"]), keys, every)
+    >>> codes_of(column, every, ["south", 0], np.array([0, 1, 0]))
+    array([1, 0, 1])
     """
-    names = {name: code for code, name in enumerate(field.names)}
+    names = {name: code for code, name in enumerate(column.field.names)}
     codes = []
-    for value in values:
-        if isinstance(value, str):
-            if value not in names:
-                raise DataError(f"{where}: unknown value {value!r}. {suggest(value, names)}")
+    for i, value in enumerate(values):
+        if isinstance(value, str) and value in names:
             codes.append(names[value])
-        elif isinstance(value, int | np.integer) or (
-            isinstance(value, float) and value.is_integer()
-        ):
-            codes.append(int(value))
+        elif (code := _whole_number(value)) is not None:
+            codes.append(code)
         else:
-            raise DataError(f"{where}: expected a name or a whole number, got {value!r}.")
-    return np.array(codes, dtype=np.int64)
+            cell = int(np.flatnonzero(known)[np.argmax(which == i)])
+            if isinstance(value, str):
+                raise DataError(
+                    f"{column.name}: unknown value {short(value)} at {column.keys.place(cell)}. "
+                    f"{suggest(value, names)}"
+                )
+            advice = f"Known: {', '.join(names)}."
+            raise column.error(cell, "a name or a whole number", short(value), advice)
+    return np.array(codes, dtype=np.int64)[which]
+
+
+def _whole_number(value: object) -> int | None:
+    """A number of a category, also as a float; None if it is none, or larger than any is."""
+    if isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer()):
+        number = int(value)
+        return number if abs(number) < 2**63 else None
+    return None
 
 
 def check_columns(
@@ -259,8 +290,15 @@ Known: episode, s1.
     columns, needed = list(found), list(required)
     known = [*needed, *optional]
     for name in columns:
+        if not isinstance(name, str):
+            raise DataError(
+                f"{what}: expected columns whose names are strings, got {short(name)}. Rename it, "
+                f"or leave it out. Known: {', '.join(needed)}."
+            )
         if name not in known:
-            raise DataError(f"{what}: unknown column `{name}`. {suggest(str(name), known)}")
+            raise DataError(
+                f"{what}: unknown column `{short(name, quote=False)}`. {suggest(name, known)}"
+            )
         if columns.count(name) > 1:
             raise DataError(f"{what}: expected each column once, got `{name}` twice.")
     for name in needed:
