@@ -171,6 +171,12 @@ def _check_episode_columns(data: Log) -> None:
                 f"Class `{name}`: object_ids: expected shape {(data.num_episodes, width)}, got "
                 f"{got}."
             )
+        lacks = data.names[name][0].counts < data.num_places(name)
+        if lacks.any():
+            raise DataError(
+                f"Class `{name}`: object_ids: expected a name for each object, got too few for "
+                f"episode {data.episode_ids[np.argmax(lacks)]}. Give the names of these data."
+            )
 
 
 def _check_lengths(data: Log) -> None:

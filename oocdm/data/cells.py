@@ -37,6 +37,9 @@ class Padded(Mapping[str, np.ndarray]):
             self._kept[name] = array
         return array
 
+    def __reduce__(self) -> tuple[type[Padded], tuple[Mapping[str, RaggedColumn]]]:
+        return Padded, (self.columns,)  # copies and pickles need no padding
+
     def __contains__(self, name: object) -> bool:  # which a Mapping finds out by padding
         return name in self.columns
 

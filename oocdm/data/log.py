@@ -89,10 +89,8 @@ class Log:
 
     def _names(self, class_name: str) -> RaggedColumn:
         if not self.object_ids:
-            places = self.cells[class_name].places
-            firsts = np.flatnonzero(np.diff(self.episode_index, prepend=-1))
-            counts = np.maximum.reduceat(places.widths, firsts)
-            numbered = Places.first(counts, places.width)
+            width = self.cells[class_name].places.width
+            numbered = Places.first(self.num_places(class_name), width)
             return numbered, numbered.place.astype(np.int64)
         if isinstance(self.object_ids, Padded) and self.held(class_name) is not None:
             return self.object_ids.columns[class_name]
@@ -124,6 +122,12 @@ class Log:
     def episode_index(self) -> np.ndarray:
         """Where the episode of each row stands among `episode_ids`, (row,)."""
         return np.searchsorted(self.episode_ids, self.episode)
+
+    def num_places(self, class_name: str) -> np.ndarray:
+        """How many places of a class each episode needs, (episode,)."""
+        firsts = np.flatnonzero(np.diff(self.episode_index, prepend=-1))
+        needed: np.ndarray = np.maximum.reduceat(self.cells[class_name].places.widths, firsts)
+        return needed
 
     def objects_of(self, class_name: str) -> np.ndarray:
         """Which object each cell of a class is, (cell,): where its name stands among `names`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -130,3 +132,10 @@ def test_outcomes_stand_in_the_row_of_their_action():
 )
 def test_domains_in_words(field: Field, words: str) -> None:
     assert describe_domain(field) == words
+
+
+def test_rows_without_objects_of_their_own():
+    data, longer = make((3,)), make((4,))
+    names = ("episode", "step", "reward", "terminated", "truncated")
+    with fails("Class `Ball`: expected objects for each of the 4 rows, got 3."):
+        replace(data, **{name: getattr(longer, name) for name in names})

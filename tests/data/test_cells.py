@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -51,3 +53,10 @@ def test_padded_arrays_are_kept_unless_they_are_mostly_empty():
     for name in view:
         with pytest.raises(ValueError, match="read-only"):
             view[name][0] = 1
+
+
+def test_copies_carry_no_padding():
+    view = cells().padded()[0]
+    assert view["x"].shape == (3, 2)
+    assert len(pickle.dumps(view)) == len(pickle.dumps(cells().padded()[0]))
+    assert np.array_equal(pickle.loads(pickle.dumps(view))["x"], X)
