@@ -76,7 +76,8 @@ class Log:
         if not isinstance(self.present, Padded) or class_name not in self.present:
             return None
         places = self.present.columns[class_name][0]
-        return Cells.of_views(places, self.values[class_name], self.observed[class_name])
+        values, observed = (table.get(class_name, {}) for table in (self.values, self.observed))
+        return Cells.of_views(places, values, observed)
 
     @cached_property
     def names(self) -> dict[str, RaggedColumn]:

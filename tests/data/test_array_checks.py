@@ -39,6 +39,8 @@ def test_missing_and_unknown_names():
     data = make()
     with fails("Class `Ball` is missing from the dataset's `values`."):
         make(values={})
+    with fails("Class `Ball` is missing from the dataset's `observed`."):
+        replace(data, observed={})
     with fails("Field `Ball.x` is missing from the dataset's `values` or `observed`."):
         make(values={"Ball": {"push": data.values["Ball"]["push"]}})
     with fails("Unknown field `Ball.y`. Known: x, mass, push."):
