@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oocdm.data.log import Log
+from oocdm.data.static import known_cells
 from oocdm.data.values import TOO_LARGE, describe_size, is_too_large
 from oocdm.errors import DataError, suggest
 from oocdm.schema import Field
@@ -33,12 +34,17 @@ episode 0, step 1, object 0.
     for name in data.present:
         if name not in data.schema.classes:
             raise DataError(f"Unknown class `{name}`. {suggest(name, data.schema.classes)}")
-    for name in data.schema.classes:
+    padded = [name for name in data.schema.classes if data.held(name) is None]
+    for name in padded:
         _check_shapes(data, name)
+    _check_lengths(data)
     _check_episode_columns(data)
+    for name in padded:
+        for field_name in data.schema.fields(name):
+            _check_padding(data, name, field_name)
     for name, cls in data.schema.classes.items():
         for field_name, field in cls.fields.items():
-            _check_padding(data, name, field_name)
+            _check_unknown(data, name, field_name)
             _check_values(data, name, field_name, field)
             if field.static:
                 _check_static(data, name, field_name)
@@ -155,34 +161,77 @@ def _check_episode_columns(data: Log) -> None:
                 f"{data.num_episodes} episodes (and no column `episode`), got {len(column)}."
             )
     for name in data.schema.classes:
-        shape = (data.num_episodes, data.present[name].shape[1])
-        got = data.object_ids[name].shape if name in data.object_ids else None
-        if got != shape:
-            raise DataError(f"Class `{name}`: object_ids: expected shape {shape}, got {got}.")
+        if not data.object_ids:
+            break
+        width, got = data.cells[name].places.width, None
+        if name in data.object_ids:
+            places = data.names[name][0]
+            got = (len(places.counts), places.width)
+        if got != (data.num_episodes, width):
+            raise DataError(
+                f"Class `{name}`: object_ids: expected shape {(data.num_episodes, width)}, got "
+                f"{got}."
+            )
+        lacks = data.names[name][0].counts < data.num_places(name)
+        if lacks.any():
+            raise DataError(
+                f"Class `{name}`: object_ids: expected a name for each object, got too few for "
+                f"episode {data.episode_ids[np.argmax(lacks)]}. Give the names of these data."
+            )
+
+
+def _check_lengths(data: Log) -> None:
+    """Of a log that was made from cells: that there are some for each row."""
+    for name, cells in data.cells.items():
+        if len(cells.places.counts) != len(data.episode):
+            raise DataError(
+                f"Class `{name}`: expected objects for each of the {len(data.episode)} rows, got "
+                f"{len(cells.places.counts)}."
+            )
 
 
 def _check_padding(data: Log, name: str, field_name: str) -> None:
-    observed, values = data.observed[name][field_name], data.values[name][field_name]
-    if observed.all() and data.present[name].all():
+    """Of a log that was made from padded arrays: that nothing stands where no object is."""
+    absent = ~data.present[name]
+    if not absent.any():
         return
-    absent = observed & ~data.present[name]
-    if absent.any():
-        row, slot = (int(i) for i in np.argwhere(absent)[0])
+    observed, values = data.observed[name][field_name], data.values[name][field_name]
+    wrong = observed & absent
+    if wrong.any():
+        row, slot = (int(i) for i in np.argwhere(wrong)[0])
         raise DataError(
             f"Field `{name}.{field_name}`: observed at {data.place(name, row, slot)}, where the "
             "object is not present. Clear `observed` where `present` is false."
         )
-    filled = ~observed & (values != 0).any(axis=tuple(range(2, values.ndim)))
+    filled = absent & (values != 0).any(axis=tuple(range(2, values.ndim)))
     if filled.any():
         row, slot = (int(i) for i in np.argwhere(filled)[0])
-        raise DataError(
-            f"Field `{name}.{field_name}`: expected 0 where nothing is observed, got "
-            f"{values[row, slot]} at {data.place(name, row, slot)}."
-        )
+        raise _not_blank(data, name, field_name, values[row, slot], row, slot)
+
+
+def _check_unknown(data: Log, name: str, field_name: str) -> None:
+    observed = data.cells[name].observed[field_name]
+    if observed.all():
+        return
+    values = data.cells[name].values[field_name]
+    filled = ~observed & (values != 0).any(axis=tuple(range(1, values.ndim)))
+    if filled.any():
+        cell = int(np.argmax(filled))
+        row, slot = data.cells[name].places.where(cell)
+        raise _not_blank(data, name, field_name, values[cell], row, slot)
+
+
+def _not_blank(
+    data: Log, name: str, field_name: str, value: np.ndarray, row: int, slot: int
+) -> DataError:
+    return DataError(
+        f"Field `{name}.{field_name}`: expected 0 where nothing is observed, got {value} at "
+        f"{data.place(name, row, slot)}."
+    )
 
 
 def _check_values(data: Log, name: str, field_name: str, field: Field) -> None:
-    values = data.values[name][field_name]
+    values = data.cells[name].values[field_name]
     if values.dtype.kind == "f":
         finite = np.isfinite(values)
         if not finite.all():
@@ -194,7 +243,7 @@ def _check_values(data: Log, name: str, field_name: str, field: Field) -> None:
         return
     bad = field.out_of_domain(values)
     if bad.any():
-        observed = data.observed[name][field_name]
+        observed = data.cells[name].observed[field_name]
         bad &= observed.reshape(observed.shape + (1,) * len(field.shape))
         if bad.any():
             _fail(data, name, field_name, bad, describe_domain(field))
@@ -204,24 +253,26 @@ def _fail(
     data: Log, name: str, field_name: str, bad: np.ndarray, expected: str, advice: str = ""
 ) -> None:
     where = tuple(np.argwhere(bad)[0])
+    cells = data.cells[name]
     raise DataError(
         f"Field `{name}.{field_name}`: expected {expected}, got "
-        f"{data.values[name][field_name][where]} at {data.place(name, where[0], where[1])}."
+        f"{cells.values[field_name][where]} at {data.place(name, *cells.places.where(where[0]))}."
         + advice
     )
 
 
 def _check_static(data: Log, name: str, field_name: str) -> None:
-    slot, row = np.nonzero(data.observed[name][field_name].T)
-    known = data.values[name][field_name][row, slot]
-    is_same_object = (slot[1:] == slot[:-1]) & (data.episode[row[1:]] == data.episode[row[:-1]])
-    differs = (known[1:] != known[:-1]).any(axis=tuple(range(1, known.ndim)))
-    wrong = is_same_object & differs
+    cells = data.cells[name]
+    known, values = cells.observed[field_name], cells.values[field_name]
+    source = known_cells(data, name, field_name)
+    differs = (values != values[source]).any(axis=tuple(range(1, values.ndim)))
+    wrong = known & differs
     if wrong.any():
-        i = int(np.argmax(wrong))
+        cell = int(np.argmax(wrong))
+        first = cells.places.where(source[cell])[0]
         raise DataError(
             f"Static field `{name}.{field_name}`: expected one value within an episode, got "
-            f"{known[i]} at step {data.step[row[i]]} and {known[i + 1]} at "
-            f"{data.place(name, row[i + 1], slot[i + 1])}. Declare it without static=True if it "
+            f"{values[source[cell]]} at step {data.step[first]} and {values[cell]} at "
+            f"{data.place(name, *cells.places.where(cell))}. Declare it without static=True if it "
             "may change."
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oocdm.data.values import TOO_LARGE, describe_size, is_too_large
-from oocdm.errors import DataError
+from oocdm.errors import DataError, short
 from oocdm.schema import Field
 
 logger = logging.getLogger(__name__)
@@ -55,11 +55,17 @@ class Column:
     keys: Keys
     wanted: np.ndarray
 
+    @property
+    def name(self) -> str:
+        """The field, as messages begin."""
+        return f"Field `{self.class_name}.{self.field_name}`"
+
     def error(self, cell: int, expected: str, got: str, advice: str = "") -> DataError:
         """The error for one cell, by its row in the table."""
+        in_a_line = " ".join(got.split())
         return DataError(
-            f"Field `{self.class_name}.{self.field_name}`: expected {expected}, got {got} at "
-            f"{self.keys.place(cell)}.{' ' if advice else ''}{advice}"
+            f"{self.name}: expected {expected}, got {in_a_line} at {self.keys.place(cell)}."
+            f"{' ' if advice else ''}{advice}"
         )
 
 
@@ -72,14 +78,18 @@ def cast(column: Column, known: np.ndarray, cells: np.ndarray, nan_advice: str) 
         if field.names:
             expected = f"one of the names {', '.join(field.names)} or a whole number"
         raise DataError(
-            f"Field `{column.class_name}.{column.field_name}`: expected {expected}, got a column "
-            f"of dtype {cells.dtype}{_first_strange(column, known, cells)}."
+            f"{column.name}: expected {expected}, got a column of dtype {cells.dtype}"
+            f"{_first_strange(column, known, cells)}. Convert it, or declare the field as what it "
+            "holds."
         )
     if cells.shape[1:] != field.shape:
         raise DataError(
-            f"Field `{column.class_name}.{column.field_name}`: expected values of shape "
-            f"{field.shape}, got {cells.shape[1:]}."
+            f"{column.name}: expected values of shape {field.shape}, got {cells.shape[1:]}. "
+            "Declare the field with another shape, or write other values."
         )
+    if kind == "b" and field.is_real:
+        advice = "Declare the field as Boolean, or write numbers."
+        raise column.error(int(np.argmax(known)), "a number", short(cells.flat[0]), advice)
     if kind == "f":
         advice = nan_advice.format(name=column.field_name)
         _check(column, known, cells, np.isnan(cells), "a finite number", advice)
@@ -120,7 +130,8 @@ def _check(
 
 def not_whole(cells: np.ndarray) -> np.ndarray:
     if cells.dtype.kind == "f":
-        return np.asarray((cells != np.floor(cells)) | (np.abs(cells) >= 2.0**63))
+        # Of NumPy's type, since small floats could not even hold it to be compared.
+        return np.asarray((cells != np.floor(cells)) | (np.abs(cells) >= np.float64(2.0**63)))
     if cells.dtype.kind == "u":
         return np.asarray(cells > np.uint64(np.iinfo(np.int64).max))
     return np.zeros(cells.shape, dtype=bool)
@@ -129,6 +140,15 @@ def not_whole(cells: np.ndarray) -> np.ndarray:
 def _first_strange(column: Column, known: np.ndarray, cells: np.ndarray) -> str:
     """Which value makes a column of any objects unusable as numbers."""
     for cell, value in zip(np.flatnonzero(known), cells, strict=True):
-        if not isinstance(value, int | float | np.number | np.bool_):
-            return f", with {value!r} at {column.keys.place(int(cell))}"
+        parts = value.tolist() if cells.ndim > 1 else [value]
+        if not all(map(_is_number, parts)):
+            in_a_line = " ".join(short(parts if cells.ndim > 1 else value).split())
+            return f", with {in_a_line} at {column.keys.place(int(cell))}"
     return ""
+
+
+def _is_number(value: object) -> bool:
+    """Whether NumPy can hold it as a real number."""
+    if isinstance(value, int | np.integer):
+        return -(2**63) <= int(value) < 2**63
+    return isinstance(value, float | np.floating | np.bool_)

@@ -1,10 +1,10 @@
-"""Logged steps of many episodes, padded to arrays, and the transitions among them."""
+"""Logged steps of many episodes, and the transitions among them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,11 @@ import numpy as np
 import torch
 
 from oocdm.data.array_checks import check_log
+from oocdm.data.cells import Cells, RaggedColumn, frozen
 from oocdm.data.clusters import clusters_of
 from oocdm.data.folder import read_log, write_log
 from oocdm.data.frames import read_frames
-from oocdm.data.log import Arrays, Log
+from oocdm.data.log import Log, padded_views
 from oocdm.data.matching import warn_of_mismatch
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.static import fill_static
@@ -25,6 +26,8 @@ from oocdm.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ALWAYS_PADDED = 16  # places: so few are worth it, since batches of equal shapes are simpler
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,47 +53,39 @@ class Dataset(Log):
     """
 
     def __post_init__(self) -> None:
-        if not self.object_ids:
-            object.__setattr__(self, "object_ids", self._slots_as_ids())
         check_log(self)
-        self._fill_static()
-        self._freeze()
+        self._hold(fill_static(self), self.names)
 
     @staticmethod
-    def _of_checked(schema: Schema, **columns: Any) -> Dataset:
+    def of_log(log: Log) -> Dataset:
+        """The dataset of a log, which is checked."""
+        return Dataset(**{column.name: getattr(log, column.name) for column in fields(Log)})
+
+    @staticmethod
+    def _of_checked(
+        schema: Schema,
+        cells: Mapping[str, Cells],
+        names: Mapping[str, RaggedColumn],
+        **columns: Any,
+    ) -> Dataset:
         """Rows of a dataset as one of their own: they were checked when it was made."""
         made = object.__new__(Dataset)
         for name, column in {"schema": schema, **columns}.items():
             object.__setattr__(made, name, column)
-        made._freeze()
+        made._hold(cells, names)
         return made
 
-    def _freeze(self) -> None:
+    def _hold(self, cells: Mapping[str, Cells], names: Mapping[str, RaggedColumn]) -> None:
+        """Keep cells and names in place of all arrays; nothing can be written afterwards."""
         for name in ("episode", "step", "reward", "terminated", "truncated"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)))
-        for name in ("present", "episodes", "object_ids"):
-            columns = {c: _frozen(v) for c, v in getattr(self, name).items()}
-            object.__setattr__(self, name, columns)
-        for name in ("values", "observed"):
-            object.__setattr__(self, name, _map(getattr(self, name), _frozen))
-
-    def _fill_static(self) -> None:
-        values = {c: dict(fields) for c, fields in self.values.items()}
-        observed = {c: dict(fields) for c, fields in self.observed.items()}
-        for c, cls in self.schema.classes.items():
-            for f in (name for name, field in cls.fields.items() if field.static):
-                filled = fill_static(self, c, f)
-                if filled is not None:
-                    values[c][f], observed[c][f] = filled
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "observed", observed)
-
-    def _slots_as_ids(self) -> dict[str, np.ndarray]:
-        num = len(np.unique(self.episode))
-        return {
-            name: np.broadcast_to(np.arange(present.shape[-1]), (num, present.shape[-1]))
-            for name, present in self.present.items()
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        held: dict[str, Any] = {
+            "episodes": {name: frozen(column) for name, column in self.episodes.items()},
+            "cells": {c: each.map(each.places, frozen) for c, each in cells.items()},
+            "names": {c: (places, frozen(column)) for c, (places, column) in names.items()},
         }
+        for name, kept in {**held, **padded_views(held["cells"], held["names"])}.items():
+            object.__setattr__(self, name, kept)
 
     @staticmethod
     def from_frames(
@@ -110,7 +105,7 @@ class Dataset(Log):
         A class that is absent from whole episodes or from every other step is warned of through
         `logging`.
         """
-        data = _checked(read_frames(frames, schema, steps, episodes))
+        data = Dataset.of_log(read_frames(frames, schema, steps, episodes))
         warn_of_mismatch(data)
         return data
 
@@ -131,7 +126,7 @@ class Dataset(Log):
     @cached_property
     def max_counts(self) -> dict[str, int]:
         """The largest number of objects of each class that are present in any one step."""
-        return {name: int(p.sum(axis=1).max()) for name, p in self.present.items()}
+        return {c: int(cells.places.counts.max()) for c, cells in self.cells.items()}
 
     def object_number(self, episode: int, class_name: str, name: str | int) -> int:
         """The place of a named object in the arrays of an episode: the i of `Car[i]`.
@@ -149,18 +144,31 @@ class Dataset(Log):
         1
         """
         self.schema.fields(class_name)  # which says so if there is no such class
-        rows = np.flatnonzero(self.episode == episode)
-        if len(rows) == 0:
+        names = self.objects_in(episode, class_name)
+        if not (self.episode_ids == episode).any():
             raise DataError(self._unknown_episode("object_number", f"episode {episode!r}"))
-        places = np.flatnonzero(self.present[class_name][rows].any(axis=0))
-        index = int(np.searchsorted(self.episode_ids, episode))
-        names = dict(zip(self.object_ids[class_name][index, places].tolist(), places, strict=True))
         if name not in names:
             raise DataError(
                 f"object_number: episode {episode}, class `{class_name}`: unknown object {name!r}. "
                 f"{suggest(str(name), map(str, names))}"
             )
-        return int(names[name])
+        return names[name]
+
+    def objects_in(self, episode: int, class_name: str) -> dict[str | int, int]:
+        """The names of the objects of a class in an episode, and the place of each.
+
+        >>> import oocdm
+        >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=60, seed=0)
+        >>> data.objects_in(0, "Block")
+        {0: 0, 1: 1}
+        """
+        rows = np.flatnonzero(self.episode == episode)
+        if len(rows) == 0:
+            return {}
+        taken = np.unique(self.cells[class_name].places.take(rows)[0].place)
+        places, names = self.names[class_name]
+        first = places.starts[self.episode_index[rows[0]]]
+        return dict(zip(names[first + taken].tolist(), taken.tolist(), strict=True))
 
     def _unknown_episode(self, where: str, got: str) -> str:
         return (
@@ -172,24 +180,58 @@ class Dataset(Log):
         return len(self.starts)
 
     def transitions(self, rows: np.ndarray | slice | None = None) -> Transitions:
-        """Some of the transitions, or all, as tensors; the state after a step has no actions."""
+        """Some of the transitions, or all, as tensors; the state after a step has no actions.
+
+        Classes are padded to the same number of places in all batches. Only where that are many,
+        and most of them empty, a batch has no more than its own transitions need.
+        """
         before = self.starts if rows is None else self.starts[rows]
-        return Transitions(self._snapshot(before, True), self._snapshot(before + 1, False))
-
-    def _snapshot(self, rows: np.ndarray, with_actions: bool) -> Snapshot:
-        def take(array: np.ndarray) -> torch.Tensor:
-            return torch.from_numpy(array.take(rows, axis=0))
-
-        fields = {
-            name: [f for f, kind in cls.fields.items() if with_actions or not kind.action]
-            for name, cls in self.schema.classes.items()
-        }
-        return Snapshot(
-            self.schema,
-            {c: {f: take(self.values[c][f]) for f in names} for c, names in fields.items()},
-            {c: take(self.present[c]) for c in fields},
-            {c: {f: take(self.observed[c][f]) for f in names} for c, names in fields.items()},
+        widths = self._widths(before)
+        return Transitions(
+            self._snapshot(before, widths, True), self._snapshot(before + 1, widths, False)
         )
+
+    def padded_bytes(self, rows: np.ndarray | slice | None = None) -> int:
+        """How many bytes `transitions` of these rows would take, without making them.
+
+        >>> import oocdm
+        >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=60, seed=0)
+        >>> data.padded_bytes() == 60 * data.padded_bytes(slice(0, 1))
+        True
+        """
+        before = self.starts if rows is None else self.starts[rows]
+        total = 0
+        for c, width in self._widths(before).items():
+            for field in self.schema.fields(c).values():
+                own = field.size * np.dtype(field.dtype).itemsize + 1  # and whether it is known
+                total += (1 if field.action else 2) * width * own
+            total += 2 * width
+        return total * len(before)
+
+    def _widths(self, before: np.ndarray) -> dict[str, int]:
+        """How many places of each class the transitions that start in some rows are padded to."""
+        widths = {}
+        for c, cells in self.cells.items():
+            places = cells.places
+            widths[c] = places.width
+            if places.is_sparse and places.width > ALWAYS_PADDED:
+                own = np.maximum(places.widths[before], places.widths[before + 1])
+                widths[c] = int(own.max(initial=min(1, places.width)))
+        return widths
+
+    def _snapshot(
+        self, rows: np.ndarray, widths: Mapping[str, int], with_actions: bool
+    ) -> Snapshot:
+        values: dict[str, dict[str, torch.Tensor]] = {}
+        observed: dict[str, dict[str, torch.Tensor]] = {}
+        present: dict[str, torch.Tensor] = {}
+        for c, cls in self.schema.classes.items():
+            cells, pad = self.cells[c], self.cells[c].places.padder(rows, widths[c])
+            names = [f for f, kind in cls.fields.items() if with_actions or not kind.action]
+            present[c] = torch.from_numpy(pad(cells.there))
+            values[c] = {f: torch.from_numpy(pad(cells.values[f])) for f in names}
+            observed[c] = {f: torch.from_numpy(pad(cells.observed[f])) for f in names}
+        return Snapshot(self.schema, values, present, observed)
 
     def split(self, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
         """Two datasets of whole episodes; a random `fraction` of the episodes is in the second.
@@ -227,20 +269,17 @@ class Dataset(Log):
         return self._take(np.flatnonzero(np.isin(self.episode, ids)))
 
     def _without_empty_places(self) -> Dataset:
-        used = {
-            c: int(np.flatnonzero(present.any(0)).max(initial=-1)) + 1
-            for c, present in self.present.items()
-        }
-        columns = {column.name: getattr(self, column.name) for column in fields(Log)}
-        less = dict(
-            values={c: {f: v[:, : used[c]] for f, v in x.items()} for c, x in self.values.items()},
-            present={c: present[:, : used[c]] for c, present in self.present.items()},
-            observed={
-                c: {f: v[:, : used[c]] for f, v in x.items()} for c, x in self.observed.items()
-            },
-            object_ids={c: ids[:, : used[c]] for c, ids in self.object_ids.items()},
-        )
-        return Dataset._of_checked(**{**columns, **less})
+        cells, names = {}, {}
+        for c, each in self.cells.items():
+            used = int(each.places.widths.max())
+            cells[c] = each.map(replace(each.places, width=used), lambda column: column)
+            places, pick = self.names[c][0].narrowed(used)
+            names[c] = (places, pick(self.names[c][1]))
+        return Dataset._of_checked(self.schema, cells, names, **self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        names = ("episode", "step", "reward", "terminated", "truncated", "episodes")
+        return {name: getattr(self, name) for name in names}
 
     def head(self, n: int) -> Dataset:
         """The first `n` transitions, or all if there are fewer; a cut episode is truncated."""
@@ -252,29 +291,31 @@ class Dataset(Log):
         """The dataset of some rows; a new last row of an episode loses action and outcome."""
         cut = np.append(np.diff(self.episode[rows]) != 0, True) & ~self.is_last[rows]
         is_kept = np.isin(self.episode_ids, self.episode[rows])
-        values = _map(self.values, lambda v: v.take(rows, axis=0))
-        observed = _map(self.observed, lambda v: v.take(rows, axis=0))
-        for name, cls in self.schema.classes.items():
-            for field_name in (f for f, kind in cls.fields.items() if kind.action):
-                values[name][field_name][cut] = 0
-                observed[name][field_name][cut] = False
+        cells = {c: each.take(rows) for c, each in self.cells.items()}
+        for c, cls in self.schema.classes.items():
+            is_cut = np.repeat(cut, cells[c].places.counts) if cut.any() else slice(0)
+            for f in (f for f, kind in cls.fields.items() if kind.action):
+                cells[c].values[f][is_cut] = 0
+                cells[c].observed[f][is_cut] = False
         terminated = self.terminated[rows] & ~cut
         truncated = self.truncated[rows] & ~cut
         ends = np.flatnonzero(cut) - 1
         truncated[ends] = ~terminated[ends]
         return Dataset._of_checked(
             self.schema,
-            values=values,
-            present={c: v.take(rows, axis=0) for c, v in self.present.items()},
-            observed=observed,
+            cells,
+            {c: self._names_in(c, np.flatnonzero(is_kept)) for c in cells},
             episode=self.episode[rows],
             step=self.step[rows],
             reward=np.where(cut, 0, self.reward[rows]).astype(np.float32),
             terminated=terminated,
             truncated=truncated,
             episodes={name: column[is_kept] for name, column in self.episodes.items()},
-            object_ids={name: ids[is_kept] for name, ids in self.object_ids.items()},
         )
+
+    def _names_in(self, class_name: str, episodes: np.ndarray) -> RaggedColumn:
+        places, pick = self.names[class_name][0].take(episodes)
+        return places, pick(self.names[class_name][1])
 
     def check_schema(self, schema: Schema, what: str) -> None:
         """Raise a `DataError` unless this dataset has the schema of `what` (say, "the model")."""
@@ -286,7 +327,9 @@ class Dataset(Log):
             )
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{c}: {say_objects(p.sum(1))}" for c, p in self.present.items())
+        counts = ", ".join(
+            f"{c}: {say_objects(cells.places.counts)}" for c, cells in self.cells.items()
+        )
         episodes = f"{self.num_episodes:,} episode{'' if self.num_episodes == 1 else 's'}"
         transitions = f"{len(self):,} transition{'' if len(self) == 1 else 's'}"
         return f"Dataset({episodes}, {transitions}; {counts})"
@@ -301,21 +344,4 @@ def load_dataset(folder: str | os.PathLike[str]) -> Dataset:
     oocdm.errors.DataError: `nowhere`: expected a dataset folder, got none. \
 Write one with `Dataset.save` or `oocdm collect`.
     """
-    return _checked(read_log(folder))
-
-
-def _checked(log: Log) -> Dataset:
-    return Dataset(**{column.name: getattr(log, column.name) for column in fields(Log)})
-
-
-def _map(
-    arrays: Arrays, change: Callable[[np.ndarray], np.ndarray]
-) -> dict[str, dict[str, np.ndarray]]:
-    return {c: {f: change(v) for f, v in fields.items()} for c, fields in arrays.items()}
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written through; the caller's own array stays as it is."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return Dataset.of_log(read_log(folder))

@@ -128,7 +128,7 @@ def _write(log: Log, folder: Path) -> None:
     for name, column in log.episodes.items():
         try:
             episodes[name] = pa.array(column, from_pandas=column.dtype == object)
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OverflowError, UnicodeError) as error:
             raise DataError(
                 f"Column `{name}` of `episodes` cannot be written: {error}. "
                 "Use one type of value in the whole column."
@@ -141,18 +141,19 @@ def _write_table(columns: dict[str, pa.Array], path: Path) -> None:
 
 
 def _class_columns(log: Log, name: str) -> dict[str, pa.Array]:
-    row, slot = np.nonzero(log.present[name])
-    index = np.searchsorted(log.episode_ids, log.episode[row])
+    cells = log.cells[name]
+    row, ids = cells.places.row, log.names[name][1][log.objects_of(name)]
     columns = {
         "episode": pa.array(log.episode[row]),
         "step": pa.array(log.step[row]),
-        "object": pa.array(log.object_ids[name][index, slot]),
+        # A type that does not depend on there being any object.
+        "object": pa.array(ids, type=pa.string() if ids.dtype.kind == "O" else None),
     }
     for field_name, field in log.schema.fields(name).items():
-        missing = ~log.observed[name][field_name][row, slot]
+        missing = ~cells.observed[field_name]
         if field.action:
             missing |= log.is_last[row]
-        columns[field_name] = _to_arrow(field, log.values[name][field_name][row, slot], missing)
+        columns[field_name] = _to_arrow(field, cells.values[field_name], missing)
     return columns
 
 
@@ -304,8 +305,7 @@ def _read_column(data: pa.ChunkedArray, column: Column) -> tuple[np.ndarray, np.
         return known, _flatten(cells, column, known)
     if field.names and _is_text(data.type):
         names, code = _factorize(cells)
-        where = f"Field `{column.class_name}.{column.field_name}`"
-        return known, codes_of(field, list(names), where)[code]
+        return known, codes_of(column, known, list(names), code)
     return known, np.asarray(cells.to_numpy())
 
 

@@ -22,9 +22,10 @@ from oocdm.data.table import (
     build_log,
     check_columns,
     codes_of,
+    no_whole_number,
     whole_numbers,
 )
-from oocdm.errors import DataError, suggest
+from oocdm.errors import DataError, short, suggest
 from oocdm.schema import Schema
 
 if TYPE_CHECKING:
@@ -74,6 +75,11 @@ def read_frames(
 
 
 def _check_frames(frames: Mapping[str, pd.DataFrame], schema: Schema) -> None:
+    if not isinstance(schema, Schema):
+        raise DataError(
+            f"Frames: expected the schema of their classes, got {short(schema)}. Write "
+            "oocdm.Schema(...) with the classes of the objects."
+        )
     if not isinstance(frames, Mapping):
         raise DataError(
             f"Frames: expected a mapping from each class to its frame, got {type(frames).__name__}."
@@ -81,7 +87,8 @@ def _check_frames(frames: Mapping[str, pd.DataFrame], schema: Schema) -> None:
         )
     for name, frame in frames.items():
         if name not in schema.classes:
-            raise DataError(f"Frames: unknown class `{name}`. {suggest(str(name), schema.classes)}")
+            shown = short(name, quote=False)
+            raise DataError(f"Frames: unknown class `{shown}`. {suggest(shown, schema.classes)}")
         _check_is_frame(frame, f"Frame `{name}`")
         check_columns(f"Frame `{name}`", frame.columns, (*KEY_COLUMNS, *schema.fields(name)))
     for name in schema.classes:
@@ -123,7 +130,12 @@ def _whole_numbers(frame: pd.DataFrame, name: str, what: str) -> np.ndarray:
     if values.dtype == object and kind == "integer" and not column.isna().any():
         values = np.array(values.tolist())  # not by way of floats, which hold fewer numbers
     if values.dtype.kind not in "iuf":
-        values = column.to_numpy(np.float64, na_value=np.nan)
+        try:
+            values = column.to_numpy(np.float64, na_value=np.nan)
+        except OverflowError:
+            where = f"{what}: column `{name}`"
+            row = next(i for i, v in enumerate(values) if isinstance(v, int) and abs(v) >= 2**63)
+            raise no_whole_number(where, row, short(values[row]), "Number them anew.") from None
     return whole_numbers(values, f"{what}: column `{name}`")
 
 
@@ -180,18 +192,37 @@ def _read(frames: Mapping[str, pd.DataFrame], column: Column) -> tuple[np.ndarra
     if field.shape:
         return known, _stack(cells, column, known)
     if field.names and not is_numeric:
-        code, values = pd.factorize(cells)
-        where = f"Field `{column.class_name}.{column.field_name}`"
-        return known, codes_of(field, list(values), where)[code]
-    if is_numeric:
-        return known, cells.to_numpy()
-    # Let NumPy find the numbers in a column of dtype object; anything else is refused later.
-    return known, np.array(cells.tolist())
+        return known, codes_of(column, known, *_factorize(cells))
+    return known, cells.to_numpy() if is_numeric else _numbers(cells)
+
+
+def _factorize(cells: pd.Series) -> tuple[list[object], np.ndarray]:
+    """The different values of some cells, and which of them each has."""
+    import pandas as pd
+
+    objects = cells.to_numpy(dtype=object)
+    try:
+        which, values = pd.factorize(objects)
+    except TypeError:  # some, such as lists, cannot be compared by hash: they are no names
+        return list(objects), np.arange(len(objects))
+    return list(values), which
+
+
+def _numbers(cells: pd.Series) -> np.ndarray:
+    """The numbers in a column of dtype object, or its cells as they are; those are refused later.
+
+    What is no number may be anything, such as lists of different lengths or within themselves.
+    """
+    objects = cells.to_numpy(dtype=object)
+    found = _to_array(objects.tolist())
+    if found is None or found.ndim != 1 or found.dtype.kind not in "biuf":
+        return objects
+    return found
 
 
 def _is_missing(series: pd.Series, column: Column) -> np.ndarray:
     """Which cells are missing: null, but not the NaN that a plain float column may hold."""
-    if isinstance(series.dtype, np.dtype) and series.dtype != object:
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind not in "OmM":
         return np.zeros(len(series), dtype=bool)
     missing = series.isna().to_numpy(dtype=bool)
     if series.dtype == object:
@@ -207,13 +238,21 @@ def _stack(cells: pd.Series, column: Column, known: np.ndarray) -> np.ndarray:
     """The vectors of a column, one a cell, as one array."""
     shape = column.field.shape
     rows = cells.tolist()
-    try:
-        stacked = np.array(rows)
-    except ValueError:
-        stacked = np.zeros(0)
-    if stacked.shape == (len(rows), *shape):
+    stacked = _to_array(rows)
+    if stacked is not None and stacked.shape == (len(rows), *shape):
         return stacked
+    advice = f"Write a list of {shape[0]} numbers, or None where it is missing."
     for cell, value in zip(np.flatnonzero(known), rows, strict=True):
-        if np.shape(value) != shape:
-            raise column.error(int(cell), f"a vector of shape {shape}", f"{value!r}")
-    raise column.error(int(np.flatnonzero(known)[0]), f"vectors of shape {shape}", f"{rows[0]!r}")
+        found = _to_array(value)
+        if found is None or found.shape != shape:
+            raise column.error(int(cell), f"a vector of shape {shape}", short(value), advice)
+    first = int(np.argmax(known))
+    raise column.error(first, f"vectors of shape {shape}", short(rows[0]), advice)
+
+
+def _to_array(value: object) -> np.ndarray | None:
+    """Anything as an array; None if it cannot be, such as lists of different lengths."""
+    try:
+        return np.array(value)
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -29,9 +29,9 @@ def warn_of_mismatch(log: Log) -> None:
     >>> frame = pd.DataFrame({"episode": 0, "step": [0, 1], "object": 0, "x": [0.0, 0.5]})
     >>> warn_of_mismatch(read_frames({"Ball": frame}, Schema(Ball)))  # nothing to say
     """
-    firsts = np.flatnonzero(np.diff(log.episode, prepend=log.episode[0] - 1))
+    ends = np.flatnonzero(log.is_last)[:-1] + 1
     # Of each class, the steps in which it has any object, one array an episode.
-    there = {c: np.split(p.any(axis=1), firsts[1:]) for c, p in log.present.items()}
+    there = {c: np.split(x.places.counts > 0, ends) for c, x in log.cells.items()}
     has_any = {c: np.array([steps.any() for steps in parts]) for c, parts in there.items()}
     is_used = np.any(list(has_any.values()), axis=0)
     for name, parts in there.items():

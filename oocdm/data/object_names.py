@@ -18,8 +18,8 @@ def object_names(data: Dataset) -> dict[str, list[str]]:
     {'Block': ['0', '1'], 'Total': ['0']}
     """
     return {
-        c: [str(name) for name in ids[0, : data.max_counts[c]]]
-        for c, ids in data.object_ids.items()
+        c: [str(name) for name in names[: min(places.counts[0], data.max_counts[c])]]
+        for c, (places, names) in data.names.items()
     }
 
 
@@ -39,9 +39,10 @@ training, got `0` in episode 0. This model knows its objects one by one, in the 
 names: name them as in training, or fit anew; methods `oocdm` and `oofull` take any objects.
     """
     for c, expected in names.items():
-        if not expected or (data.present[c].sum(1) != len(expected)).any():
+        if not expected or (data.cells[c].places.counts != len(expected)).any():
             continue  # other numbers of objects, which the model itself refuses
-        ids = data.object_ids[c][:, : len(expected)].astype(str)
+        places, logged = data.names[c]
+        ids = logged[places.starts[:, None] + np.arange(len(expected))].astype(str)
         for found in np.unique(ids, axis=0).tolist():
             if _are_others(list(expected), found):
                 place = next(i for i, name in enumerate(expected) if name != found[i])

@@ -1,4 +1,4 @@
-"""From long tables, one row per object and step, to the padded arrays of a `Log`.
+"""From long tables, one row per object and step, to the cells of a `Log`.
 
 Frames and files both come as such tables; only how a column is read differs, so a reader is
 a function that is given a `Column` and returns its known values.
@@ -6,15 +6,18 @@ a function that is given a `Column` and returns its known values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from oocdm.data.cells import Cells, RaggedColumn
 from oocdm.data.column import Column, Keys, cast, not_whole
 from oocdm.data.log import Log
-from oocdm.errors import DataError, suggest
-from oocdm.schema import Field, Schema
+from oocdm.data.places import Places
+from oocdm.errors import DataError, short, suggest
+from oocdm.schema import Schema
 
 KEY_COLUMNS = ("episode", "step", "object")
 STEP_COLUMNS = ("episode", "step", "reward", "terminated", "truncated")
@@ -60,7 +63,7 @@ class Steps:
             if bad.any():
                 i = int(np.argmax(bad))
                 expected = "true or false" if is_flag else "a number"
-                got = "a missing value" if missing[i] else repr(values[i : i + 1].tolist()[0])
+                got = "a missing value" if missing[i] else short(values[i : i + 1].tolist()[0])
                 raise DataError(
                     f"{what}: column `{name}`: expected {expected}, got {got} at episode "
                     f"{episode[i]}, step {step[i]}. Only the last step of an episode has no "
@@ -89,7 +92,7 @@ def _read_outcome(values: np.ndarray, is_flag: bool) -> tuple[np.ndarray, np.nda
     is_number = np.full(len(values), kind in "biuf")
     missing = np.isnan(values) if kind == "f" else np.zeros(len(values), dtype=bool)
     if kind == "O":  # such as the True, False and None of a nullable column
-        is_number[:] = [isinstance(v, bool | int | float | np.number | np.bool_) for v in values]
+        is_number[:] = [_is_float(v) for v in values]
         missing[:] = [v is None or (isinstance(v, float) and v != v) for v in values]
     numbers = np.zeros(len(values))
     known = is_number & ~missing
@@ -98,6 +101,13 @@ def _read_outcome(values: np.ndarray, is_flag: bool) -> tuple[np.ndarray, np.nda
     if is_flag:
         is_wrong |= ~np.isin(numbers, (0, 1))
     return missing, is_wrong, numbers
+
+
+def _is_float(value: object) -> bool:
+    """Whether it is a number, and no larger than floats are."""
+    if isinstance(value, int):
+        return abs(value) < sys.float_info.max
+    return isinstance(value, float | np.integer | np.floating | np.bool_)
 
 
 # A reader returns which cells are known, (table row,), a subset of the wanted ones, and the
@@ -113,7 +123,7 @@ def build_log(
     read: Reader,
     nan_advice: str,
 ) -> Log:
-    """Pad the tables of all classes to the arrays of a log.
+    """Put the tables of all classes in the order of a log.
 
     Actions in the last step of an episode lead nowhere, so they are never read.
 
@@ -131,31 +141,24 @@ def build_log(
     if len(steps.episode) == 0:
         raise DataError("The dataset is empty: expected at least two steps of one episode, got 0.")
     is_last = np.append(steps.episode[1:] != steps.episode[:-1], True)
-    values: dict[str, dict[str, np.ndarray]] = {}
-    observed: dict[str, dict[str, np.ndarray]] = {}
-    present: dict[str, np.ndarray] = {}
-    object_ids: dict[str, np.ndarray] = {}
+    cells: dict[str, Cells] = {}
+    names: dict[str, RaggedColumn] = {}
     for name, cls in schema.classes.items():
         row = _rows_of(steps, keys[name], name)
-        slot, object_ids[name] = _slots_of(steps, keys[name])
-        shape = (len(steps.episode), object_ids[name].shape[1])
-        present[name] = np.zeros(shape, dtype=bool)
-        present[name][row, slot] = True
-        _check_duplicates(keys[name], row, slot, present[name], name)
-        values[name], observed[name] = {}, {}
+        slot, names[name] = _slots_of(steps, keys[name])
+        order = _order_of(row, slot, keys[name], name)
+        counts = np.bincount(row, minlength=len(steps.episode))
+        places = Places(counts, slot[order].astype(np.int32), names[name][0].width)
+        cells[name] = Cells(places, values := {}, observed := {})
         for field_name, field in cls.fields.items():
             wanted = ~is_last[row] if field.action else np.ones(len(row), dtype=bool)
             column = Column(name, field_name, field, keys[name], wanted)
-            known, cells = read(column)
-            padded = np.zeros((*shape, *field.shape), dtype=field.dtype)
+            known, found = read(column)
+            held = np.zeros((len(row), *field.shape), dtype=field.dtype)
             if known.any():
-                padded[row[known], slot[known]] = cast(column, known, cells, nan_advice)
-            values[name][field_name] = padded
-            observed[name][field_name] = np.zeros(shape, dtype=bool)
-            observed[name][field_name][row[known], slot[known]] = True
-    return Log(
-        schema, values, present, observed, **vars(steps), episodes=episodes, object_ids=object_ids
-    )
+                held[known] = cast(column, known, found, nan_advice)
+            values[field_name], observed[field_name] = held[order], known[order]
+    return Log.of_cells(schema, cells, names, **vars(steps), episodes=episodes)
 
 
 def _rows_of(steps: Steps, keys: Keys, name: str) -> np.ndarray:
@@ -179,31 +182,28 @@ def _rows_of(steps: Steps, keys: Keys, name: str) -> np.ndarray:
     return row
 
 
-def _slots_of(steps: Steps, keys: Keys) -> tuple[np.ndarray, np.ndarray]:
+def _slots_of(steps: Steps, keys: Keys) -> tuple[np.ndarray, RaggedColumn]:
     """The place of each row's object among its episode's objects, and the objects' names."""
     episodes = np.unique(steps.episode)
     width = max(1, len(keys.ids))
     pair, which = np.unique(
         np.searchsorted(episodes, keys.episode) * width + keys.code, return_inverse=True
     )
-    index, code = pair // width, pair % width
-    slot = np.arange(len(pair)) - np.searchsorted(index, index)
-    # A class without any object still gets one empty slot, so that no array has length 0.
-    num_slots = int(slot.max(initial=0)) + 1
-    blank: object = "" if keys.ids.dtype.kind == "O" else 0
-    ids = np.full((len(episodes), num_slots), blank, dtype=keys.ids.dtype)
-    ids[index, slot] = keys.ids[code]
-    return slot[which], ids
+    counts = np.bincount(pair // width, minlength=len(episodes))
+    # A class without any object still gets one empty place, so that no array has length 0.
+    places = Places.first(counts, max(1, int(counts.max())))
+    return places.place[which], (places, keys.ids[pair % width])
 
 
-def _check_duplicates(
-    keys: Keys, row: np.ndarray, slot: np.ndarray, present: np.ndarray, name: str
-) -> None:
-    if np.count_nonzero(present) == len(row):
-        return
-    flat = row * present.shape[1] + slot
+def _order_of(row: np.ndarray, slot: np.ndarray, keys: Keys, name: str) -> np.ndarray | slice:
+    """What puts the rows of a table in the order of cells, by row and place."""
+    flat = row * (int(slot.max(initial=0)) + 1) + slot
+    if (flat[1:] > flat[:-1]).all():  # as we write tables ourselves
+        return slice(None)
     order = np.argsort(flat, kind="stable")
     repeated = order[1:][flat[order][1:] == flat[order][:-1]]
+    if len(repeated) == 0:
+        return order
     raise DataError(
         f"Class `{name}`: expected one row for each object in a step, got two for "
         f"{keys.place(int(repeated.min()))}. Remove one, or give the objects different names."
@@ -223,34 +223,57 @@ def whole_numbers(numbers: np.ndarray, what: str) -> np.ndarray:
         if numbers[row] != numbers[row]:
             got = "a missing value"
             advice = "A merge leaves some where it finds no partner: leave these rows out."
-        raise DataError(
-            f"{what}: expected whole numbers (int64) without missing values, got {got} in row "
-            f"{row}, counted from 0. {advice}"
-        )
+        raise no_whole_number(what, row, got, advice)
     return np.asarray(numbers.astype(np.int64))
 
 
-def codes_of(field: Field, values: Collection[object], where: str) -> np.ndarray:
-    """The whole numbers that stand for some values of a field with names, or are given as such.
+def no_whole_number(what: str, row: int, got: str, advice: str) -> DataError:
+    """The error about a number of an episode, step or object, by its row in the table."""
+    return DataError(
+        f"{what}: expected whole numbers (int64) without missing values, got {got} in row {row}, "
+        f"counted from 0. {advice}"
+    )
+
+
+def codes_of(
+    column: Column, known: np.ndarray, values: Sequence[object], which: np.ndarray
+) -> np.ndarray:
+    """The whole numbers that stand for the cells of a field with names, or are given as such.
+
+    `values` are the different ones, and `which` (known cell,) says which of them a cell holds.
 
     >>> from oocdm.schema import Categorical
-    >>> codes_of(Categorical(["north", "south"]), ["south", 0], "Field `Ant.heading`")
-    array([1, 0])
+    >>> keys = Keys(np.zeros(3, int), np.arange(3), np.zeros(3, int), np.array([7]))
+    >>> every = np.ones(3, bool)
+    >>> column = Column("Ant", "heading", Categorical(["north", "south"]), keys, every)
+    >>> codes_of(column, every, ["south", 0], np.array([0, 1, 0]))
+    array([1, 0, 1])
     """
-    names = {name: code for code, name in enumerate(field.names)}
+    names = {name: code for code, name in enumerate(column.field.names)}
     codes = []
-    for value in values:
-        if isinstance(value, str):
-            if value not in names:
-                raise DataError(f"{where}: unknown value {value!r}. {suggest(value, names)}")
+    for i, value in enumerate(values):
+        if isinstance(value, str) and value in names:
             codes.append(names[value])
-        elif isinstance(value, int | np.integer) or (
-            isinstance(value, float) and value.is_integer()
-        ):
-            codes.append(int(value))
+        elif (code := _whole_number(value)) is not None:
+            codes.append(code)
         else:
-            raise DataError(f"{where}: expected a name or a whole number, got {value!r}.")
-    return np.array(codes, dtype=np.int64)
+            cell = int(np.flatnonzero(known)[np.argmax(which == i)])
+            if isinstance(value, str):
+                raise DataError(
+                    f"{column.name}: unknown value {short(value)} at {column.keys.place(cell)}. "
+                    f"{suggest(value, names)}"
+                )
+            advice = f"Known: {', '.join(names)}."
+            raise column.error(cell, "a name or a whole number", short(value), advice)
+    return np.array(codes, dtype=np.int64)[which]
+
+
+def _whole_number(value: object) -> int | None:
+    """A number of a category, also as a float; None if it is none, or larger than any is."""
+    if isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer()):
+        number = int(value)
+        return number if abs(number) < 2**63 else None
+    return None
 
 
 def check_columns(
@@ -267,8 +290,15 @@ Known: episode, s1.
     columns, needed = list(found), list(required)
     known = [*needed, *optional]
     for name in columns:
+        if not isinstance(name, str):
+            raise DataError(
+                f"{what}: expected columns whose names are strings, got {short(name)}. Rename it, "
+                f"or leave it out. Known: {', '.join(needed)}."
+            )
         if name not in known:
-            raise DataError(f"{what}: unknown column `{name}`. {suggest(str(name), known)}")
+            raise DataError(
+                f"{what}: unknown column `{short(name, quote=False)}`. {suggest(name, known)}"
+            )
         if columns.count(name) > 1:
             raise DataError(f"{what}: expected each column once, got `{name}` twice.")
     for name in needed:

@@ -75,8 +75,9 @@ def is_too_large(field: Field, numbers: np.ndarray) -> np.ndarray:
     >>> is_too_large(Real(), np.array([-1e17, -1e30]))
     array([False,  True])
     """
-    # Not by `abs`: the lowest int64 has none.
-    return np.asarray((numbers > field.largest) | (numbers < -field.largest))
+    with np.errstate(over="ignore"):  # of numbers of half precision none is too large
+        # Not by `abs`: the lowest int64 has none.
+        return np.asarray((numbers > field.largest) | (numbers < -field.largest))
 
 
 def describe_size(field: Field) -> str:

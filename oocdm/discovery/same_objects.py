@@ -15,15 +15,16 @@ def check_same_objects(data: Dataset, who: str, advice: str) -> None:
     >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=60, seed=0)
     >>> check_same_objects(data, "fit", "Use another method.")
     """
-    for c, present in data.present.items():
-        # Rows beyond the objects there are may be empty, if they always are.
-        if (present != (np.arange(present.shape[1]) < present.sum(1).max(initial=0))).any():
-            low, high = int(present.sum(1).min()), int(present.sum(1).max())
+    for c, cells in data.cells.items():
+        counts, num = cells.places.counts, data.max_counts[c]
+        # Places beyond the objects there are may be empty, if they always are.
+        if (counts != num).any() or (cells.places.widths != num).any():
             raise DataError(
                 f"{who}: expected the same objects of class `{c}` in every step, got "
-                f"{low} to {high} in {present.shape[1]} places. {advice}"
+                f"{int(counts.min())} to {num} in {cells.places.width} places. {advice}"
             )
-        ids = data.object_ids[c]
+        places, names = data.names[c]
+        ids = names[places.starts[:, None] + np.arange(num)]
         if (ids != ids[:1]).any():
             raise DataError(
                 f"{who}: expected the same objects of class `{c}` in every episode, "

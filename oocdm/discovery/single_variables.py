@@ -55,7 +55,7 @@ def discover_variables(
     data.check_schema(model.schema, "the model")
     advice = "Edges between classes need no fixed objects: use `discover`."
     check_same_objects(data, "discover_variables", advice)
-    counts = {c: present.shape[1] for c, present in data.present.items()}
+    counts = data.transitions(slice(0, 1)).before.counts  # as all others, with the same objects
     edges, allowed = VariableEdges(data.schema, counts), graph.ground(counts)
     is_input, is_output = (_ever_known(data, allowed, is_after) for is_after in (False, True))
     tested = allowed.matrix & is_input[:, None] & is_output

@@ -202,8 +202,9 @@ def _residuals(result: Fitted, data: Dataset, batch_size: int) -> list[_Residual
         for v in schema.targets(c):
             here = data.present[c][data.starts] & data.present[c][data.starts + 1]
             known[c, v] = here & data.observed[c][v][data.starts + 1]
-            common[c, v] = _most_common(schema.field(c, v), data.values[c][v][data.observed[c][v]])
-            parts[c, v] = np.empty((*here.shape, schema.field(c, v).size))
+            cells = data.cells[c]
+            common[c, v] = _most_common(schema.field(c, v), cells.values[v][cells.observed[v]])
+            parts[c, v] = np.zeros((*here.shape, schema.field(c, v).size))
     predict = model.compile_for(result.graph)
     for start in range(0, len(data), batch_size):
         rows = np.arange(start, min(start + batch_size, len(data)))
@@ -211,7 +212,7 @@ def _residuals(result: Fitted, data: Dataset, batch_size: int) -> list[_Residual
         predictions = predict(transitions.before)
         for (c, v), part in parts.items():
             z = _standardise(predictions[c, v], transitions.after[c, v], common[c, v])
-            part[rows] = z.clamp(-LARGEST, LARGEST).cpu().numpy()
+            part[rows, : z.shape[1]] = z.clamp(-LARGEST, LARGEST).cpu().numpy()
     return [
         _Residual(c, f"{c}.{v}", _to_unit(part[..., i], known[c, v]), known[c, v])
         for (c, v), part in parts.items()
@@ -260,7 +261,7 @@ def _columns(data: Dataset, c: str, rows: np.ndarray) -> tuple[np.ndarray, np.nd
     known = data.present[c][rows]
     columns = [np.ones((*known.shape, 0))]
     for f, field in data.schema.fields(c).items():
-        if data.observed[c][f].any():  # a field that is never known would leave nothing
+        if data.cells[c].observed[f].any():  # a field that is never known would leave nothing
             values = data.values[c][f][rows]
             known = known & data.observed[c][f][rows]
             if not field.is_numeric:

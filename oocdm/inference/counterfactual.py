@@ -161,8 +161,9 @@ def counterfactual(
     steps: list[int] = []
     actual: list[Snapshot] = []
     imagined: list[Snapshot] = []
-    for row in rows:
-        logged = data.transitions(slice(row, row + 1)).to(result.model.device)
+    together = data.transitions(rows)  # so that all of them have the same places
+    for i, row in enumerate(rows):
+        logged = together.select(slice(i, i + 1)).to(result.model.device)
         before = _with_state(logged.before, imagined[-1] if imagined else None)
         if not imagined or hold:
             before = _set(before, settings)
@@ -181,7 +182,7 @@ def _spreads(model: AbstractWorldModel, data: Dataset) -> dict[str, Tensor]:
         for f, kind in data.schema.fields(c).items():
             if kind.is_real and not kind.action:
                 spread = model.scale(c, f).value_sd.detach().cpu()
-                known = data.values[c][f][data.observed[c][f]]
+                known = data.cells[c].values[f][data.cells[c].observed[f]]
                 # 1 is that of models in raw units, and of what was always 0 in training.
                 if bool((spread == 1).all()) and len(known):
                     spread = torch.as_tensor(known.std(0, dtype=np.float64)).reshape(-1)

@@ -138,7 +138,7 @@ class _Searcher:
         self.model, self.graph, self.data, self.rng = model, graph, data, rng
         self.structures = model.structures(graph)
         self.resolution = model.resolution(RESOLUTION)
-        self._places: dict[tuple[str, str], np.ndarray] = {}
+        self._values: dict[tuple[str, str], np.ndarray] = {}
 
     def row(self, episode: int, step: int) -> int:
         """The transition at a step of an episode."""
@@ -230,15 +230,16 @@ class _Searcher:
     def _other_values(self, parent: Variable) -> Tensor:
         """Values that a field has elsewhere in the data."""
         c, _, f = parent
-        places = self._known_places(c, f)
-        row, slot = places[self.rng.integers(len(places), size=NUM_OTHERS)].T
-        return torch.as_tensor(self.data.values[c][f][self.data.starts[row], slot])
+        known = self._known_values(c, f)
+        return torch.as_tensor(known[self.rng.integers(len(known), size=NUM_OTHERS)])
 
-    def _known_places(self, c: str, f: str) -> np.ndarray:
-        """Where the values of a field are known before a step: (value, 2), transition and slot."""
-        if (c, f) not in self._places:
-            self._places[c, f] = np.argwhere(self.data.observed[c][f][self.data.starts])
-        return self._places[c, f]
+    def _known_values(self, c: str, f: str) -> np.ndarray:
+        """The values of a field that are known before a step, (value, *shape)."""
+        if (c, f) not in self._values:
+            cells = self.data.cells[c]
+            pick = cells.places.take(self.data.starts)[1]
+            self._values[c, f] = pick(cells.values[f])[pick(cells.observed[f])]
+        return self._values[c, f]
 
     def _words(self, snapshot: Snapshot, variable: Variable) -> str:
         c, i, f = variable

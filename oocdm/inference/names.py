@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from oocdm.data.dataset import Dataset
 from oocdm.errors import DataError, suggest
 from oocdm.graph import Variable
@@ -54,9 +52,8 @@ def place_hint(data: Dataset, variable: Variable, episode: int) -> str:
 
 def _names(data: Dataset, class_name: str, episode: int) -> list[str]:
     """How the objects of an episode were logged, one a place; "" where there never is any."""
-    if episode not in data.episode_ids:
-        return []
-    index = int(np.searchsorted(data.episode_ids, episode))
-    is_used = data.present[class_name][data.episode == episode].any(0)
-    logged = data.object_ids[class_name][index]
-    return [str(name) if used else "" for name, used in zip(logged, is_used, strict=True)]
+    objects = data.objects_in(episode, class_name)
+    names = [""] * (max(objects.values(), default=-1) + 1)
+    for name, place in objects.items():
+        names[place] = str(name)
+    return names

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
+from oocdm.data.cells import Cells
 from oocdm.data.dataset import Dataset
-from oocdm.data.log import Arrays
+from oocdm.data.log import Arrays, Log
+from oocdm.data.places import Places
 from oocdm.errors import DataError, read_count
 from oocdm.schema import Schema
 from oocdm.worlds.world import AbstractWorld, WorldState, world_of
@@ -137,8 +140,8 @@ def _action_fields(schema: Schema) -> list[tuple[str, str]]:
 class _Recorder:
     """What was seen and done, one list of arrays a column, in the order in which it happened.
 
-    A state column has an entry for every step of every world, an outcome column for those steps
-    only that were followed by another, which `is_start` tells.
+    A state column has an entry for every step of every world, or for every object that is there;
+    an outcome column for those steps only that were followed by another, which `is_start` tells.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -146,6 +149,7 @@ class _Recorder:
         self.num_episodes = 0
         self.num_steps = 0
         self._actions = _action_fields(schema)
+        self._acting: dict[str, Places] = {}  # the objects whose actions come next
         self._columns: dict[tuple[str, ...], list[np.ndarray]] = {}
 
     def add_states(
@@ -155,10 +159,15 @@ class _Recorder:
         self._add("step", values=np.full(len(episode), step))
         self._add("is_start", values=is_start)
         for name, cls in self.schema.classes.items():
-            self._add(f"present {name}", values=seen.present[name])
+            places = Places.of_mask(seen.present[name])
+            self._acting[name] = (
+                places if is_start.all() else places.take(np.flatnonzero(is_start))[0]
+            )
+            self._add(f"counts {name}", values=places.counts)
+            self._add(f"place {name}", values=places.place)
             for field_name, field in cls.fields.items():
                 if not field.action:
-                    values = seen.values[name][field_name]
+                    values = places.unpad(seen.values[name][field_name])
                     self._add(name, field_name, values=values, dtype=field.dtype)
 
     def add_outcomes(
@@ -170,61 +179,66 @@ class _Recorder:
         self._add("truncated", values=truncated)
         for name, field_name in self._actions:
             dtype = self.schema.field(name, field_name).dtype
-            self._add(name, field_name, values=actions[name][field_name], dtype=dtype)
+            values = self._acting[name].unpad(actions[name][field_name])
+            self._add(name, field_name, values=values, dtype=dtype)
 
     def _add(self, *key: str, values: np.ndarray, dtype: type[np.generic] | None = None) -> None:
         # A copy, since a world may step its arrays in place.
         self._columns.setdefault(key, []).append(np.array(values, dtype=dtype))
 
+    def _joined(self, *key: str) -> np.ndarray:
+        return np.concatenate(self._columns[key])
+
     def to_dataset(self, steps: int) -> Dataset:
         """The first `steps` transitions, by episode and step."""
-        all_starts = np.concatenate(self._columns["is_start",])
+        all_starts = self._joined("is_start")
         # Stable: the entries of one episode are in the order of their steps already.
-        order = np.argsort(np.concatenate(self._columns["episode",]), kind="stable")
+        order = np.argsort(self._joined("episode"), kind="stable")
         order = order[: np.flatnonzero(all_starts[order])[steps - 1] + 2]
         is_start = all_starts[order]
         is_start[-1] = False
         # Where the outcome of an entry stands in the outcome columns.
         outcome = (np.cumsum(all_starts) - 1)[order]
 
-        def states(*key: str) -> np.ndarray:
-            return np.concatenate(self._columns[key]).take(order, axis=0)
-
-        def outcomes(*key: str) -> np.ndarray:
-            values = np.concatenate(self._columns[key]).take(outcome, axis=0)
+        def outcomes(key: str) -> np.ndarray:
+            values = self._joined(key).take(outcome, axis=0)
             values[~is_start] = 0
             return values
 
-        present = {name: _trim(states(f"present {name}")) for name in self.schema.classes}
-        values: dict[str, dict[str, np.ndarray]] = {}
-        observed: dict[str, dict[str, np.ndarray]] = {}
-        for name, cls in self.schema.classes.items():
-            values[name], observed[name] = {}, {}
-            for field_name, field in cls.fields.items():
-                known = present[name]
-                if field.action:
-                    known = known & is_start[:, None]
-                column = outcomes(name, field_name) if field.action else states(name, field_name)
-                column = column[:, : known.shape[1]]
-                if not known.all():
-                    column[~known] = 0
-                values[name][field_name], observed[name][field_name] = column, known
         terminated, truncated = outcomes("terminated"), outcomes("truncated")
         truncated[-2] = not terminated[-2]
-        return Dataset(
+        log = Log.of_cells(
             self.schema,
-            values,
-            present,
-            observed,
-            states("episode"),
-            states("step"),
-            outcomes("reward"),
-            terminated,
-            truncated,
+            {name: self._cells(name, order, is_start) for name in self.schema.classes},
+            episode=self._joined("episode")[order],
+            step=self._joined("step")[order],
+            reward=outcomes("reward"),
+            terminated=terminated,
+            truncated=truncated,
         )
+        return Dataset.of_log(log)
+
+    def _cells(self, name: str, order: np.ndarray, is_start: np.ndarray) -> Cells:
+        """The objects of a class in some entries, which have actions if `is_start` says so."""
+        counts, place = self._joined(f"counts {name}"), self._joined(f"place {name}")
+        taken, pick = Places(counts, place, _width(place)).take(order)
+        taken = replace(taken, width=_width(taken.place))  # without places that none needs
+        had_action = np.repeat(self._joined("is_start"), counts)
+        has_action = np.repeat(is_start, taken.counts)
+        values, observed = {}, {}
+        for field_name, field in self.schema.fields(name).items():
+            column = self._joined(name, field_name)
+            if field.action:
+                acted = np.zeros((len(place), *field.shape), dtype=field.dtype)
+                acted[had_action] = column
+                column = acted
+            values[field_name] = pick(column)
+            observed[field_name] = has_action if field.action else np.ones(len(has_action), bool)
+            if field.action:
+                values[field_name][~has_action] = 0
+        return Cells(taken, values, observed)
 
 
-def _trim(present: np.ndarray) -> np.ndarray:
-    """Without the slots at the end that no object ever uses; one slot is always left."""
-    used = np.flatnonzero(present.any(axis=0))
-    return present[:, : used[-1] + 1 if len(used) else 1]
+def _width(place: np.ndarray) -> int:
+    """How many places there must be; one is always left."""
+    return int(place.max(initial=0)) + 1

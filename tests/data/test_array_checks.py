@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,8 @@ def test_missing_and_unknown_names():
     data = make()
     with fails("Class `Ball` is missing from the dataset's `values`."):
         make(values={})
+    with fails("Class `Ball` is missing from the dataset's `observed`."):
+        replace(data, observed={})
     with fails("Field `Ball.x` is missing from the dataset's `values` or `observed`."):
         make(values={"Ball": {"push": data.values["Ball"]["push"]}})
     with fails("Unknown field `Ball.y`. Known: x, mass, push."):
@@ -142,3 +146,10 @@ def test_numbers_that_no_model_can_reckon_with() -> None:
         f"episode 0, step 2, object 0. {advice}"
     ):
         edited(make(), "x", (2, 0), -1e30)
+
+
+def test_rows_without_objects_of_their_own():
+    data, longer = make((3,)), make((4,))
+    names = ("episode", "step", "reward", "terminated", "truncated")
+    with fails("Class `Ball`: expected objects for each of the 4 rows, got 3."):
+        replace(data, **{name: getattr(longer, name) for name in names})

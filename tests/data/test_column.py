@@ -60,7 +60,8 @@ def test_errors_name_the_row_of_the_table():
         cells_of(Integer(), [0.5, 1.0])
     with fails(
         "Field `Dot.v`: expected one of the names a, b or a whole number, got a column of dtype "
-        "<U1, with np.str_('a') at episode 0, step 1, object 7."
+        "<U1, with 'a' at episode 0, step 1, object 7. Convert it, or declare the field as what it "
+        "holds."
     ):
         cells_of(Categorical(["a", "b"]), ["a", "b"])
     with fails("Field `Dot.v`: expected values of shape (2,), got ()."):

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import tempfile
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oocdm.data import Dataset, load_dataset
 from oocdm.errors import DataError, SchemaError
 from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.worlds import collect
@@ -164,3 +170,181 @@ def test_collected_data_splits_with_rewards(make_world):
     data = collect(make_world(), 300)
     first, second = data.split(0.3, seed=0)
     assert np.isclose(first.reward.sum() + second.reward.sum(), data.reward.sum())
+
+
+class Dot(ObjectClass):
+    x = Real()
+    spot = Real(shape=(2,))
+    mass = Real(static=True)
+    push = Real(action=True)
+
+
+def draw_log(rng, rows, width, density):
+    """Padded arrays of dots that come and go, some with unknown values, in three episodes."""
+    episode = np.repeat(np.arange(3), rows)
+    step = np.tile(np.arange(rows), 3)
+    present = rng.random((3 * rows, width)) < density
+    can_act = present & (step < rows - 1)[:, None]
+    known = {
+        "x": present & (rng.random(present.shape) < 0.8),
+        "spot": present,
+        "mass": present,
+        "push": can_act,
+    }
+    drawn = {
+        "x": rng.normal(size=present.shape),
+        "spot": rng.normal(size=(*present.shape, 2)),
+        "mass": np.repeat(rng.normal(size=(3, width)), rows, axis=0),
+        "push": rng.normal(size=present.shape),
+    }
+    values = {
+        f: np.where(known[f].reshape(*present.shape, *[1] * (v.ndim - 2)), v, 0).astype(np.float32)
+        for f, v in drawn.items()
+    }
+    return episode, step, present, values, known
+
+
+def dots(episode, step, present, values, known):
+    off = np.zeros(len(step), bool)
+    reward = off.astype(np.float32)
+    tables = ({"Dot": values}, {"Dot": present}, {"Dot": known})
+    return Dataset(Schema(Dot), *tables, episode, step, reward, off, off)
+
+
+def same_arrays(data, present, values, known):
+    width = data.present["Dot"].shape[1]
+    assert not present[:, width:].any()
+    assert np.array_equal(data.present["Dot"], present[:, :width])
+    for f in values:
+        assert np.array_equal(data.values["Dot"][f], values[f][:, :width])
+        assert np.array_equal(data.observed["Dot"][f], known[f][:, :width])
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    rows=st.integers(2, 5),
+    width=st.sampled_from([1, 2, 3, 20, 40]),
+    density=st.sampled_from([0.0, 0.03, 0.3, 0.9, 1.0]),
+)
+def test_cells_say_what_padded_arrays_say(seed, rows, width, density):
+    rng = np.random.default_rng(seed)
+    log = draw_log(rng, rows, width, density)
+    episode, present, values, known = log[0], *log[2:]
+    data = dots(*log)
+    same_arrays(data, present, values, known)
+    assert data.max_counts == {"Dot": present.sum(1).max()}
+
+    some = rng.integers(0, len(data), 4)
+    batch, before = data.transitions(some), data.starts[some]
+    for state, at in ((batch.before, before), (batch.after, before + 1)):
+        num = state.counts["Dot"]
+        assert not present[at, num:].any()
+        assert np.array_equal(state.present["Dot"], present[at, :num])
+        for f, value in state.values["Dot"].items():
+            assert np.array_equal(value, values[f][at, :num])
+            assert np.array_equal(state.observed["Dot"][f], known[f][at, :num])
+    sizes = [t.nbytes for s in (batch.before, batch.after) for t in tensors_of(s)]
+    assert data.padded_bytes(some) == sum(sizes)
+
+    whole = np.isin(episode, [0, 2])
+    same_arrays(
+        data.select_episodes([0, 2]),
+        *(present[whole], *({f: v[whole] for f, v in each.items()} for each in (values, known))),
+    )
+    for part in data.split(0.4, seed=3):
+        kept = np.isin(episode, part.episode_ids)
+        each = ({f: v[kept] for f, v in table.items()} for table in (values, known))
+        same_arrays(part, present[kept], *each)
+    cut = len(data) - 1
+    shorter = data.head(cut)
+    is_cut = np.arange(cut + 3) == cut + 2 if rows > 2 else np.zeros(len(shorter.step), bool)
+    for table in (values, known):
+        table["push"][: len(is_cut)][is_cut] = 0
+    each = ({f: v[: len(is_cut)] for f, v in table.items()} for table in (values, known))
+    same_arrays(shorter, present[: len(is_cut)], *each)
+
+
+def tensors_of(state):
+    yield from state.present.values()
+    for table in (state.values, state.observed):
+        for fields in table.values():
+            yield from fields.values()
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 2**32), density=st.sampled_from([0.05, 0.5, 1.0]))
+def test_files_and_replaced_arrays_say_the_same(seed, density):
+    log = draw_log(np.random.default_rng(seed), 4, 20, density)
+    data = dots(*log)
+    with tempfile.TemporaryDirectory() as folder:
+        data.save(f"{folder}/dots")
+        again = load_dataset(f"{folder}/dots")
+    places = [again.objects_in(e, "Dot") for e in range(3)]
+    assert places == [
+        {name: i for i, name in enumerate(data.objects_in(e, "Dot"))} for e in range(3)
+    ]
+    for f, column in data.cells["Dot"].values.items():
+        assert np.array_equal(again.cells["Dot"].values[f], column)
+    same_arrays(replace(data, present=dict(data.present)), *log[2:])
+    same_arrays(replace(data, reward=data.reward), *log[2:])
+
+
+def traced(make):
+    """What a function returns, and how many bytes it had at most."""
+    tracemalloc.start()
+    try:
+        return make(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("in_one_episode", [True, False])
+def test_one_crowded_step_is_no_reason_to_pad_all(in_one_episode, tmp_path):
+    num = 20_000
+    alone = np.arange(num) // 2  # a step with one object, or an episode of two such steps
+    crowd, last = np.full(num, alone[-1] + 1), np.full(num, num)
+    if in_one_episode:
+        episode, step = np.zeros(2 * num, int), np.concatenate([np.arange(num), last])
+    else:
+        episode, step = np.concatenate([alone, crowd]), np.arange(2 * num) % 2
+        step[num:] = 1
+        episode, step = np.append(episode, crowd[0]), np.append(step, 0)
+    name = np.concatenate([np.zeros(num, int), np.arange(num), np.zeros(len(step) - 2 * num, int)])
+    frame = pd.DataFrame(
+        {"episode": episode, "step": step, "object": name, "x": np.arange(len(step)) / 7}
+    )
+    frame["spot"] = [[i, -i] for i in range(len(step))]
+    frame["mass"], frame["push"] = 1.0, 0.5
+    limit = 10 * frame.memory_usage().sum()
+
+    data, peak = traced(lambda: Dataset.from_frames({"Dot": frame}, Schema(Dot)))
+    assert peak < limit
+    assert data.max_counts == {"Dot": num}
+
+    def use():
+        data.save(tmp_path / "dots")
+        again = load_dataset(tmp_path / "dots")
+        assert repr(again) == repr(data)
+        if not in_one_episode:
+            first, second = again.split(0.3, seed=0)
+            assert len(first) + len(second) == len(data)
+            again.select_episodes([0, 1])
+            again.select_episodes(again.episode_ids[1:])
+        again.head(len(data) - 1)
+        again.objects_in(0, "Dot")
+        return again
+
+    again, peak = traced(use)
+    assert peak < limit
+    assert data.padded_bytes() > 100 * limit
+    rows = np.array([0, 3, 9])
+    batch, peak = traced(lambda: again.transitions(rows))
+    assert batch.before.counts == {"Dot": 1}
+    assert data.padded_bytes(rows) < peak < limit
+    x = frame["x"].to_numpy(np.float32)
+    assert batch.before["Dot.x"][:, 0].tolist() == x[data.starts[rows]].tolist()
+    crowded = again.transitions(np.array([0, len(data) - 1])).after
+    assert crowded.counts == {"Dot": num}
+    assert crowded["Dot.x"][1].tolist() == x[num : 2 * num].tolist()
+    assert crowded.present["Dot"].sum(1).tolist() == [1, num]

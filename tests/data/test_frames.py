@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import time
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from oocdm.data import Dataset
-from oocdm.schema import Categorical, Integer, ObjectClass, Real, Schema
+from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from tests.data.mistakes import fails
 
 
@@ -179,8 +181,8 @@ NAN = (
         (
             ["red", "blue"],
             Real(),
-            "Field `Dot.v`: expected numbers, got a column of dtype <U4, with "
-            "np.str_('red') at episode 0, step 0, object 0.",
+            "Field `Dot.v`: expected numbers, got a column of dtype object, with 'red' at episode "
+            "0, step 0, object 0. Convert it, or declare the field as what it holds.",
         ),
         (
             pd.date_range("2020", periods=2),
@@ -190,12 +192,14 @@ NAN = (
         (
             ["a", "c"],
             Categorical(["a", "bc"]),
-            "Field `Dot.v`: unknown value 'c'. Did you mean `bc`? Known: a, bc.",
+            "Field `Dot.v`: unknown value 'c' at episode 0, step 1, object 0. Did you mean `bc`? "
+            "Known: a, bc.",
         ),
         (
             [("a",), ("b",)],
             Categorical(["a", "b"]),
-            "Field `Dot.v`: expected a name or a whole number, got ('a',).",
+            "Field `Dot.v`: expected a name or a whole number, got ('a',) at episode 0, step 0, "
+            "object 0. Known: a, b.",
         ),
         (
             [0, 2],
@@ -215,7 +219,8 @@ NAN = (
         (
             [[1.0], [2.0]],
             Real(),
-            "Field `Dot.v`: expected values of shape (), got (1,).",
+            "Field `Dot.v`: expected numbers, got a column of dtype object, with [1.0] at episode "
+            "0, step 0, object 0. Convert it, or declare the field as what it holds.",
         ),
         (
             [0, 11],
@@ -335,3 +340,266 @@ def test_speed():
     data = Dataset.from_frames({"Dot": frame}, Schema(Dot))
     assert time.perf_counter() - start < 2
     assert len(data) == 19_800
+
+
+def cells(*values):
+    """A column of dtype object."""
+    column = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        column[i] = value
+    return pd.Series(column)
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+class Wordy:
+    def __repr__(self):
+        return "many words\n" * 10_000
+
+
+WITHIN_ITSELF = []
+WITHIN_ITSELF.append(WITHIN_ITSELF)
+
+# Columns that no field of numbers takes, each with a wrong cell in step 1, and how that is shown.
+MESSY = {
+    "strings of numbers": (cells(1, "2", 3), "'2'"),
+    "strings": (cells(1.0, "nan", 3), "'nan'"),
+    "a megabyte": (cells(1, "x" * 10**6, 3), "'xxxxxxxxxx"),
+    "bytes": (cells(1, b"2", 3), "b'2'"),
+    "half a character": (cells(1, "\udcff", 3), r"'\udcff'"),
+    "complex": (cells(1.0, 2j, 3.0), "2j"),
+    "moments": (cells(1, pd.Timestamp("2020-01-01"), 3), "Timestamp('2020-01-01 00:00:00')"),
+    "periods": (cells(1, pd.Period("2020", "Y"), 3), "Period('2020', 'Y-DEC')"),
+    "decimals": (cells(1, Decimal("1.5"), 3), "Decimal('1.5')"),
+    "fractions": (cells(1, Fraction(1, 2), 3), "Fraction(1, 2)"),
+    "an empty tuple": (cells(1, (), 3), "()"),
+    "an empty list": (cells(1, [], 3), "[]"),
+    "a list": (cells(1, [1, 2, 3], 3), "[1, 2, 3]"),
+    "a long list": (cells(1, list(range(10**5)), 3), "[0, 1, 2, 3, 4, 5, ...]"),
+    "lists": (cells([1], [1, 2], [3]), None),
+    "a dictionary": (cells(1, {"a": 1}, 3), "{'a': 1}"),
+    "a set": (cells(1, {2}, 3), "{2}"),
+    "an array": (cells(1, np.ones((2, 2)), 3), "array([[1., 1.], [1., 1.]])"),
+    "an empty array": (cells(1, np.ones(0), 3), "array([], dtype=float64)"),
+    "a frame": (cells(1, pd.DataFrame(), 3), "Empty DataFrame Columns: [] Index: []"),
+    "a series": (cells(1, pd.Series([1, 2]), 3), "0 1 1 2 dtype: int64"),
+    "a function": (cells(1, len, 3), "<built-in function len>"),
+    "wordy": (cells(1, Wordy(), 3), "many words many words"),
+    "deep": (cells(1, nested(5000), 3), "[[[[[[[...]]]]]]]"),
+    "within itself": (cells(1, WITHIN_ITSELF, 3), "[[[[[[[...]]]]]]]"),
+    "10**400": (cells(1, 10**400, 3), "a whole number of about 401 digits"),
+    "10**5000": (cells(1, 10**5000, 3), "a whole number of about 5001 digits"),
+    "2**64": (cells(1, 2**64, 3), "18446744073709551616"),
+}
+
+
+@pytest.mark.parametrize("field", [Real(), Integer(), Boolean()], ids=["real", "whole", "flag"])
+@pytest.mark.parametrize("name", MESSY)
+def test_messy_columns_of_numbers(name, field):
+    column, shown = MESSY[name]
+    expected = "numbers" if field.is_real else "whole numbers"
+    at = " at episode 0, step 1, object 0." if shown else " at episode 0, step 0, object 0."
+    with fails(
+        f"Field `Dot.v`: expected {expected}, got a column of dtype object, with {shown or '[1]'}"
+    ) as caught:
+        dots(column, field)
+    assert at in str(caught.value)
+    assert str(caught.value).endswith(". Convert it, or declare the field as what it holds.")
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_messy_columns_of_names(name):
+    column, shown = MESSY[name]
+    with fails("Field `Dot.v`: ") as caught:
+        dots(cells(column[0], column[1], 0), Categorical(["a", "b"]))
+    message = str(caught.value)
+    assert f" {shown or '[1]'}" in message
+    assert f" at episode 0, step {1 if shown else 0}, object 0. " in message
+    assert message.endswith("Known: a, b.")
+    assert len(message) < 400
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_messy_columns_of_vectors(name):
+    column, shown = MESSY[name]
+    vectors = cells([1, 2], column[1], [3, 4])
+    if name == "a series":  # which is a vector
+        assert len(dots(vectors, Real(shape=(2,)))) == 2
+        return
+    if name == "lists":
+        vectors, shown = cells([1, 2], [1, 2, 3], [3, 4]), "[1, 2, 3]"
+    with fails(f"Field `Dot.v`: expected a vector of shape (2,), got {shown}") as caught:
+        dots(vectors, Real(shape=(2,)))
+    assert str(caught.value).endswith(
+        " at episode 0, step 1, object 0. Write a list of 2 numbers, or None where it is missing."
+    )
+
+
+@pytest.mark.parametrize(
+    ("vectors", "shown"),
+    [
+        (cells([1.0, None], [1.0, 2.0]), "[1.0, None]"),
+        (cells(["a", "b"], [1.0, 2.0]), "['a', 'b']"),
+        (cells([1j, 2], [1.0, 2.0]), "[1j, (2+0j)]"),
+        (cells([10**400, 2], [1.0, 2.0]), "[a whole number of about 401 digits, 2]"),
+    ],
+    ids=["None", "strings", "complex", "huge"],
+)
+def test_messy_components(vectors, shown):
+    with fails("Field `Dot.v`: expected numbers, got a column of dtype ") as caught:
+        dots(vectors, Real(shape=(2,)))
+    assert f", with {shown} at episode 0, step 0, object 0. " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([1j, 2j]),
+        pd.Series(pd.date_range("2020", periods=2)),
+        pd.Series(pd.date_range("2020", periods=2, tz="UTC")),
+        pd.Series(pd.to_timedelta([1, 2])),
+        pd.Series(pd.period_range("2020", periods=2)),
+        pd.Series(pd.interval_range(0, 2)),
+        pd.Series(pd.Categorical(["x", "y"])),
+        pd.Series(["x", "y"], dtype="string"),
+        pd.Series([Decimal(1), Decimal(2)], dtype=pd.ArrowDtype(pa.decimal128(5, 2))),
+    ],
+    ids=lambda column: str(column.dtype),
+)
+@pytest.mark.parametrize(
+    "field", [Real(), Integer(0, 5), Boolean(), Real(shape=(2,)), Categorical(["a", "b"])], ids=repr
+)
+def test_columns_of_odd_dtypes(column, field):
+    with fails("Field `Dot.v`: ") as caught:
+        dots(column, field)
+    if not (field.names and column.dtype == complex):
+        assert " at episode 0, step 0, object 0." in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "column", [pd.Series([True, False]), pd.array([True, None], dtype="boolean"), cells(True, None)]
+)
+def test_booleans_are_no_real_numbers(column):
+    with fails(
+        "Field `Dot.v`: expected a number, got True at episode 0, step 0, object 0. Declare the "
+        "field as Boolean, or write numbers."
+    ):
+        dots(column)
+    assert dots(column, Boolean()).values["Dot"]["v"][0, 0] == 1
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        *(pd.Series([1, 0], dtype=kind) for kind in ("float16", "longdouble", "int8", "uint64")),
+        pd.Series(pd.arrays.SparseArray([1.0, 0.0])),
+        pd.Series(pd.Categorical([1, 0])),
+        cells(1, pd.NaT),
+        cells(np.array(1.0), np.float16(0)),
+    ],
+)
+@pytest.mark.parametrize("field", [Real(), Integer(0, 5), Boolean()], ids=["real", "whole", "flag"])
+def test_odd_columns_that_hold_numbers(column, field):
+    assert dots(column, field).values["Dot"]["v"][:, 0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("field", [Real(), Categorical(["a", "b"]), Real(shape=(2,))], ids=repr)
+def test_moments_that_are_missing(field):
+    assert not dots(pd.Series([pd.NaT, pd.NaT]), field).observed["Dot"]["v"].any()
+
+
+@pytest.mark.parametrize("key", ["episode", "step", "object"])
+@pytest.mark.parametrize("name", [*MESSY, "booleans", "None", "NaT", "float", "name"])
+def test_messy_keys(name, key):
+    more = {
+        "booleans": cells(True, False, True),
+        "None": cells(0, None, 1),
+        "NaT": cells(0, pd.NaT, 1),
+        "float": cells(0, 1.5, 2),
+        "name": cells(0, ("a", 1), 1),
+    }
+    column = more[name] if name in more else MESSY[name][0]
+    frame = pd.DataFrame({"episode": 0, "step": range(3), "object": 0, "v": 1.0})
+    frame[key] = column
+    with fails(f"Frame `Dot`: column `{key}`: expected whole numbers") as caught:
+        Dataset.from_frames({"Dot": frame}, Schema(Dot))
+    assert len(str(caught.value)) < 300
+
+
+def test_numbers_beyond_all_bounds():
+    frame = pd.DataFrame({"episode": 0, "step": cells(0, 10**400), "object": 0, "v": 1.0})
+    with fails(
+        "Frame `Dot`: column `step`: expected whole numbers (int64) without missing values, got a "
+        "whole number of about 401 digits in row 1, counted from 0. Number them anew."
+    ):
+        Dataset.from_frames({"Dot": frame}, Schema(Dot))
+    low = -(2**63)
+    frame = pd.DataFrame({"episode": low, "step": [low, low + 1], "object": low, "v": 1.0})
+    assert len(Dataset.from_frames({"Dot": frame}, Schema(Dot))) == 1
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_messy_outcomes(name):
+    frame = pd.DataFrame({"episode": 0, "step": range(3), "object": 0, "v": 1.0})
+    column = MESSY[name][0]
+    for outcome in ("reward", "terminated"):
+        steps = frame[["episode", "step"]].assign(**{outcome: column})
+        if outcome == "reward" and name == "2**64":
+            continue  # so much can be earned
+        with fails(f"Frame steps: column `{outcome}`: expected ") as caught:
+            Dataset.from_frames({"Dot": frame}, Schema(Dot), steps=steps)
+        assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        (5, "5"),
+        (1.5, "1.5"),
+        (("a", 1), "('a', 1)"),
+        (np.nan, "nan"),
+        (b"v", "b'v'"),
+        (pd.Timestamp("2020"), "Timestamp('2020-01-01 00:00:00')"),
+        (Wordy(), "many words"),
+    ],
+    ids=["int", "float", "tuple", "nan", "bytes", "moment", "wordy"],
+)
+def test_names_of_columns_are_strings(label, shown):
+    frame = pd.DataFrame({"episode": 0, "step": range(2), "object": 0, "v": 1.0})
+    steps, episodes = frame[["episode", "step"]], pd.DataFrame({"episode": [0]})
+
+    def odd(table):
+        return pd.concat([table, pd.DataFrame({label: [1] * len(table)})], axis=1)
+
+    for what, given in {
+        "Frame `Dot`": ({"Dot": odd(frame)}, Schema(Dot)),
+        "Frame steps": ({"Dot": frame}, Schema(Dot), odd(steps)),
+        "Frame episodes": ({"Dot": frame}, Schema(Dot), steps, odd(episodes)),
+    }.items():
+        with fails(f"{what}: expected columns whose names are strings, got {shown}") as caught:
+            Dataset.from_frames(*given)
+        assert ". Rename it, or leave it out. Known: episode" in str(caught.value)
+    with fails(f"Frames: unknown class `{shown.strip(chr(39))}"):
+        Dataset.from_frames({"Dot": frame, label: frame}, Schema(Dot))
+
+
+def test_empty_and_repeated_frames():
+    frame = pd.DataFrame({"episode": 0, "step": range(2), "object": 0, "v": 1.0})
+    with fails("The dataset is empty: expected at least two steps of one episode, got 0."):
+        Dataset.from_frames({"Dot": frame[:0]}, Schema(Dot))
+    with fails("Frame `Dot`: column `episode` is missing. Expected: episode, step, object, v; got"):
+        Dataset.from_frames({"Dot": pd.DataFrame()}, Schema(Dot))
+    with fails("Class `Dot`: expected one row for each object in a step, got two for episode 0, s"):
+        Dataset.from_frames({"Dot": pd.concat([frame, frame])}, Schema(Dot))
+    assert len(Dataset.from_frames({"Dot": frame.set_index(np.zeros(2, int))}, Schema(Dot))) == 1
+    with fails("Frames: expected the schema of their classes, got None. Write oocdm.Schema(...)"):
+        Dataset.from_frames({"Dot": frame}, None)
+    wide = frame.set_axis(pd.MultiIndex.from_product([["a"], frame.columns]), axis=1)
+    with fails("Frame `Dot`: expected columns whose names are strings, got ('a', 'episode')."):
+        Dataset.from_frames({"Dot": wide}, Schema(Dot))

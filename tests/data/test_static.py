@@ -38,4 +38,5 @@ def test_static_values_are_known_in_every_step_of_their_episode():
 
 
 def test_a_complete_log_is_left_alone():
-    assert fill_static(make(), "Ball", "mass") is None
+    data = make()
+    assert fill_static(data)["Ball"] is data.cells["Ball"]

@@ -1,4 +1,4 @@
-"""Long tables become padded arrays."""
+"""Long tables become cells in the order of a log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from oocdm.data import Dataset
-from oocdm.data.column import Keys
+from oocdm.data.column import Column, Keys
 from oocdm.data.table import Steps, codes_of
 from oocdm.schema import Categorical
 from tests.data.mistakes import fails
@@ -102,10 +102,19 @@ def test_outcomes_are_sorted_with_their_steps():
 
 
 def test_names_and_numbers_of_categories():
-    field = Categorical(["north", "south"])
-    assert codes_of(field, ["south", 0, 1.0, np.int8(1)], "here").tolist() == [1, 0, 1, 1]
-    with fails("here: unknown value 'sout'. Did you mean `south`? Known: north, south."):
-        codes_of(field, ["sout"], "here")
-    for value in (0.5, None):
-        with fails(f"here: expected a name or a whole number, got {value}."):
-            codes_of(field, [value], "here")
+    field, every = Categorical(["north", "south"]), np.ones(2, bool)
+    keys = Keys(np.zeros(2, int), np.arange(2), np.zeros(2, int), np.array([7]))
+    column = Column("Ant", "heading", field, keys, every)
+    for one, code in (("south", 1), (0, 0), (1.0, 1), (np.int8(1), 1)):
+        assert codes_of(column, every, ["north", one], np.array([1, 0])).tolist() == [code, 0]
+    with fails(
+        "Field `Ant.heading`: unknown value 'sout' at episode 0, step 1, object 7. Did you mean "
+        "`south`? Known: north, south."
+    ):
+        codes_of(column, every, ["north", "sout"], np.array([0, 1]))
+    for value in (0.5, None, np.inf, 2**63):
+        with fails(
+            f"Field `Ant.heading`: expected a name or a whole number, got {value} at episode 0, "
+            "step 0, object 7. Known: north, south."
+        ):
+            codes_of(column, every, [value, 0], np.array([0, 1]))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oocdm.data.values import read_value
-from oocdm.errors import ModelError, PlanError, read_count
+from oocdm.errors import ModelError, PlanError, read_count, short
 from oocdm.schema import Boolean, Categorical, Field, Integer, Real
 
 MOVES = Categorical(["north", "south"])
@@ -80,7 +80,7 @@ def test_counts_are_whole_numbers_of_any_kind(value: Any) -> None:
 def test_what_is_no_count(value: Any) -> None:
     with pytest.raises(PlanError) as caught:
         read_count("horizon", value, PlanError, "It is far.")
-    expected = f"horizon: expected a whole number of at least 1, got {value!r}. It is far."
+    expected = f"horizon: expected a whole number of at least 1, got {short(value)}. It is far."
     assert str(caught.value) == expected
 
 

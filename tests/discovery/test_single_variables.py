@@ -202,3 +202,22 @@ def test_data_of_another_schema(model: OocdmModel) -> None:
     other = ragged(Schema(Ball), (5,) * 3, is_whole=True)
     with pytest.raises(DataError, match=r"^This dataset does not fit the model"):
         discover_variables(model, other, GRAPH, Rule())
+
+
+def test_places_that_no_object_takes(model: OocdmModel, found: Evidence) -> None:
+    def wider(array: np.ndarray) -> np.ndarray:
+        return np.pad(array, [(0, 0), (0, 30)])
+
+    data = replace(
+        DATA,
+        values={**DATA.values, "Ball": {f: wider(v) for f, v in DATA.values["Ball"].items()}},
+        observed={**DATA.observed, "Ball": {f: wider(v) for f, v in DATA.observed["Ball"].items()}},
+        present={**DATA.present, "Ball": wider(DATA.present["Ball"])},
+        object_ids={**DATA.object_ids, "Ball": wider(DATA.object_ids["Ball"])},
+    )
+    again = discover_variables(model, data, GRAPH, Rule(), model.resolution(0.1))
+    scores, expected = (
+        {row["edge"]: row["score"] for row in each.rows() if row["score"] is not None}
+        for each in (again, found)
+    )
+    assert scores == pytest.approx(expected)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import numpy as np
+import pytest
 import torch
 
 from oocdm.data import Dataset
@@ -12,6 +14,8 @@ from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.scales import Scales
 from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
+
+T = TypeVar("T")
 
 
 class Ant(ObjectClass):
@@ -46,8 +50,12 @@ def ragged(
     slots: int | Mapping[str, int] = 4,
     seed: int = 0,
     is_whole: bool = False,
+    chance: float = 0.8,
 ) -> Dataset:
-    """A random log; with `is_whole` all objects are always there and all values known."""
+    """A random log; with `is_whole` all objects are always there and all values known.
+
+    With many slots and a small `chance` of an object to be there, batches have different widths.
+    """
     rng = np.random.default_rng(seed)
     rows = sum(lengths)
     episode = np.repeat(np.arange(len(lengths)), lengths)
@@ -61,7 +69,7 @@ def ragged(
     for c in schema.classes:
         num = slots if isinstance(slots, int) else slots[c]
         counts = rng.integers(min(1, num), num + 1, size=len(lengths))[episode]
-        here = (np.arange(num) < counts[:, None]) & (rng.random((rows, num)) < 0.8)
+        here = (np.arange(num) < counts[:, None]) & (rng.random((rows, num)) < chance)
         present[c] = np.ones_like(here) if is_whole else here
         values[c], observed[c] = {}, {}
         for f, field in schema.fields(c).items():
@@ -98,3 +106,11 @@ def random_model(
             if not parameter.any():
                 parameter.normal_(std=0.2)
     return model.to(dtype)
+
+
+def padded(data: Dataset, function: Callable[[Dataset], T]) -> T:
+    """What a function finds in data whose batches are all padded to the same width."""
+    assert len({data.transitions(slice(i, i + 1)).before.counts["Ant"] for i in range(9)}) > 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("oocdm.data.dataset.ALWAYS_PADDED", 10**9)
+        return function(data)

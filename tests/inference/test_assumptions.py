@@ -15,9 +15,10 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.errors import DataError
 from oocdm.graph import ClassGraph
 from oocdm.inference import Finding, check_assumptions
+from oocdm.inference.assumptions import _residuals
 from oocdm.models.prediction import ClassPrediction, Predictions
 from oocdm.schema import Boolean, ObjectClass, Real, Schema
-from tests.inference.ragged import ragged, random_model
+from tests.inference.ragged import padded, ragged, random_model
 
 
 class Ball(ObjectClass):
@@ -312,3 +313,15 @@ def test_too_few_episodes_are_refused() -> None:
 def test_data_of_another_schema_are_refused() -> None:
     with pytest.raises(DataError, match=r"^This dataset does not fit the model\."):
         check(ragged())
+
+
+def test_batches_of_different_widths_change_nothing() -> None:
+    data = ragged(slots=20, chance=0.15)
+    result = SimpleNamespace(model=random_model(data), graph=ClassGraph.full(data.schema))
+
+    def ask(data: Dataset) -> np.ndarray:
+        found = _residuals(result, data, batch_size=4)
+        assert any(each.known.any() for each in found)
+        return np.concatenate([each.value.ravel() for each in found])
+
+    np.testing.assert_allclose(ask(data), padded(data, ask))

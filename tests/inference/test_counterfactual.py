@@ -15,7 +15,7 @@ from oocdm import ClassGraph, DataError, ModelError, Snapshot
 from oocdm.inference import Counterfactual, counterfactual
 from oocdm.models.prediction import CategoricalField, log_floored_softmax
 from oocdm.schema import Boolean, Categorical, ObjectClass, Real, Schema
-from tests.inference.ragged import ragged, random_model
+from tests.inference.ragged import padded, ragged, random_model
 
 DATA = ragged()
 RESULT = SimpleNamespace(model=random_model(DATA), graph=ClassGraph.full(DATA.schema))
@@ -276,3 +276,21 @@ def test_it_shows_in_a_line() -> None:
     assert repr(counterfactual(RESULT, DATA, 0, 0, {}, horizon=2)) == (
         "Counterfactual(2 steps, 0 changes)"
     )
+
+
+def test_batches_of_different_widths_change_nothing() -> None:
+    data = ragged(slots=30, chance=0.15)
+    result = SimpleNamespace(model=random_model(data), graph=ClassGraph.full(data.schema))
+    first = int(np.flatnonzero(data.present["Ant"][0])[0])
+
+    def ask(data: Any) -> Counterfactual:
+        return counterfactual(result, data, 0, 0, {f"Ant[{first}].push": 2.0})
+
+    found, expected = ask(data), padded(data, ask)
+    assert len(found.changes()) > 0
+    assert [str(c.variable) for c in found.changes()] == [
+        str(c.variable) for c in expected.changes()
+    ]
+    for own, wide in zip(found.imagined, expected.imagined, strict=True):
+        num = own.counts["Ant"]
+        torch.testing.assert_close(own["Ant", "x"], wide["Ant", "x"][:, :num])

@@ -19,7 +19,7 @@ from oocdm.inference import Evaluation, FieldReport, evaluate
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.prediction import NormalField, Predictions
 from oocdm.schema import Boolean, ObjectClass, Real, Schema
-from tests.inference.ragged import SCHEMA, ragged, random_model
+from tests.inference.ragged import SCHEMA, padded, ragged, random_model
 
 
 @dataclass(frozen=True)
@@ -271,3 +271,14 @@ def test_a_graph_of_another_schema_is_refused() -> None:
     data = ragged()
     with pytest.raises(GraphError, match=r"^The graph is for another schema\."):
         evaluate(Fit(random_model(data), ClassGraph.full(Schema(Ant))), data)
+
+
+def test_batches_of_different_widths_change_nothing() -> None:
+    data = ragged(slots=20, chance=0.15)
+    fit = fit_of(data)
+
+    def ask(data: Dataset) -> float:
+        return evaluate(fit, data, batch_size=4).aill
+
+    assert ask(data) == pytest.approx(padded(data, ask), rel=1e-9)
+    assert ask(data) == pytest.approx(evaluate(fit, data).aill, rel=1e-9)

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from oocdm.worlds import collect
+from oocdm.schema import ObjectClass, Real, Schema
+from oocdm.worlds import AbstractWorld, WorldState, collect
 from tests.data.mistakes import fails
 
 
@@ -148,3 +150,39 @@ def test_speed(make_world):
     collect(world, 20_000)
     # The target is 200,000 a second; a busy machine gets some slack.
     assert 20_000 / (time.perf_counter() - start) > 50_000
+
+
+def test_places_that_no_object_takes_are_not_kept():
+    class Ball(ObjectClass):
+        x = Real()
+        push = Real(action=True)
+
+    class Crowd(AbstractWorld):
+        schema, max_episode_steps, max_objects = Schema(Ball), 100, {"Ball": 5000}
+
+        def reset(self, num_worlds, rng):
+            present = np.zeros((num_worlds, 5000), dtype=bool)
+            present[:, [0, 4999]] = True
+            return WorldState({"Ball": {"x": present * 1.0}}, {"Ball": present})
+
+        def random_actions(self, state, rng):
+            return {"Ball": {"push": state.present["Ball"] * 0.5}}
+
+        def step(self, state, actions, rng):
+            x = state.values["Ball"]["x"] + actions["Ball"]["push"]
+            return WorldState({"Ball": {"x": x}}, state.present), x[:, 0], np.zeros(len(x), bool)
+
+    tracemalloc.start()
+    try:
+        data = collect(Crowd(), steps=1000, num_worlds=1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1000 * 5000  # a byte per place
+    assert data.cells["Ball"].places.width == 5000
+    assert data.transitions(slice(3, 4)).before["Ball.x"][0, [0, 1, -1]].tolist() == [2.5, 0, 2.5]
+    assert data.transitions(slice(3, 4)).before["Ball.push"][0, [0, 1, -1]].tolist() == [
+        0.5,
+        0,
+        0.5,
+    ]

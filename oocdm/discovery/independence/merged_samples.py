@@ -126,18 +126,18 @@ def fixed_slots(data: Dataset) -> dict[str, np.ndarray]:
     """Where the objects of each class stand; they must be the same ones in all transitions."""
     rows = np.union1d(data.starts, data.starts + 1)
     slots = {}
-    for c, present in data.present.items():
-        present = present[rows]
-        if (present != present[0]).any():
-            counts = present.sum(axis=1)
-            low, high = counts.min(), counts.max()
+    for c, cells in data.cells.items():
+        places = cells.places.take(rows)[0]
+        low, high = places.counts.min(), places.counts.max()
+        taken = places.place[:low]
+        if low < high or (places.place.reshape(len(rows), low) != taken).any():
             got = f"{low} to {high}" if low < high else f"{low}, not always the same ones"
             raise DataError(
                 f"Independence tests: expected the same objects of class `{c}` in all transitions, "
                 f"got {got}. Discover the graph with a model, which takes any numbers, by "
                 "`oocdm.fit`, or choose episodes of equal numbers by `Dataset.select_episodes`."
             )
-        slots[c] = np.flatnonzero(present[0])
+        slots[c] = taken
     return slots
 
 
