@@ -1,16 +1,31 @@
 """The strict reader of everything that comes from files, options and arguments."""
 
-from oocdm.reading.ranges import AnyNumber, Count, CountOrNone, Range, Seed, Share
+from oocdm.reading.names import known_name
+from oocdm.reading.ranges import (
+    AnyNumber,
+    Count,
+    CountOrZero,
+    NotNegative,
+    Positive,
+    Probability,
+    Range,
+    Seed,
+    Share,
+)
 from oocdm.reading.reader import check_fields, read, read_parts
 
 __all__ = [
     "AnyNumber",
     "Count",
-    "CountOrNone",
+    "CountOrZero",
+    "NotNegative",
+    "Positive",
+    "Probability",
     "Range",
     "Seed",
     "Share",
     "check_fields",
+    "known_name",
     "read",
     "read_parts",
 ]
