@@ -1,5 +1,6 @@
 """The strict reader of everything that comes from files, options and arguments."""
 
+from oocdm.reading.arguments import checked
 from oocdm.reading.names import known_name
 from oocdm.reading.ranges import (
     AnyNumber,
@@ -25,6 +26,7 @@ __all__ = [
     "Seed",
     "Share",
     "check_fields",
+    "checked",
     "known_name",
     "read",
     "read_parts",
