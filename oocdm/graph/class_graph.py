@@ -15,9 +15,10 @@ import numpy as np
 
 from oocdm.errors import GraphError
 from oocdm.graph.edges import Edge, VariableEdge
-from oocdm.graph.graph import AbstractGraph, known_name
+from oocdm.graph.graph import AbstractGraph
 from oocdm.graph.variable import Variable, variable_names
 from oocdm.graph.variable_graph import VariableGraph
+from oocdm.reading import known_name
 from oocdm.schema import Schema
 
 
@@ -84,7 +85,7 @@ class AbstractEdgeSpace(ABC):
 
     def into(self, target: str) -> np.ndarray:
         """The positions of all edges that end in a target."""
-        return self._by_target[known_name(target, self.targets, "target")]
+        return self._by_target[known_name(target, self.targets, "target", GraphError)]
 
     @cached_property
     def _by_target(self) -> Mapping[str, np.ndarray]:

@@ -10,8 +10,9 @@ import numpy as np
 
 from oocdm.errors import GraphError
 from oocdm.graph.edges import VariableEdge
-from oocdm.graph.graph import AbstractGraph, known_name
+from oocdm.graph.graph import AbstractGraph
 from oocdm.graph.variable import Variable
+from oocdm.reading import known_name
 from oocdm.schema import Schema
 
 
@@ -135,8 +136,8 @@ class VariableGraph(AbstractGraph[VariableEdge]):
         return VariableEdge(self.inputs[row], self.outputs[column])
 
     def _place(self, edge: VariableEdge) -> int:
-        row = self._rows[known_name(edge.source, self._rows, "variable")]
-        column = self._columns[known_name(edge.target, self._columns, "variable")]
+        row = self._rows[known_name(edge.source, self._rows, "variable", GraphError)]
+        column = self._columns[known_name(edge.target, self._columns, "variable", GraphError)]
         return row * len(self.outputs) + column
 
     _parse_row = staticmethod(VariableEdge.parse_row)

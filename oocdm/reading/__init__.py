@@ -14,6 +14,7 @@ from oocdm.reading.ranges import (
     Share,
 )
 from oocdm.reading.reader import check_fields, read, read_parts
+from oocdm.reading.yaml_text import read_yaml
 
 __all__ = [
     "AnyNumber",
@@ -30,4 +31,5 @@ __all__ = [
     "known_name",
     "read",
     "read_parts",
+    "read_yaml",
 ]

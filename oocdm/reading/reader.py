@@ -203,8 +203,9 @@ class Reader:
             self.problems += inside
         else:
             self.expected(hint, value, place)
-            notes = [note for each in get_args(hint) for note in get_args(each)[1:]]
-            self._advise(len(self.problems) - 1, place, notes)
+            for each in get_args(hint):
+                if get_origin(each) is Annotated:
+                    self._advise(len(self.problems) - 1, place, get_args(each)[1:])
         return value
 
     def choice(self, hint: Any, value: Any, place: str) -> Any:
