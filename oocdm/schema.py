@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -481,3 +481,7 @@ def _check_class(cls: type[ObjectClass]) -> None:
             raise SchemaError(
                 f"Class `{cls.__name__}`: the name `{name}` is reserved for data columns."
             )
+
+
+# A schema as functions are given it.
+GivenSchema = Annotated[Schema, "Make one: oocdm.Schema(MyClass, ...)."]

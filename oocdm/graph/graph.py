@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from oocdm.errors import GraphError
+from oocdm.errors import GraphError, short
 from oocdm.graph.comparison import GraphComparison, compare_masks
 from oocdm.graph.edge_evidence import EdgeEvidence, EvidenceByEdge
 from oocdm.graph.edges import Edge, VariableEdge
-from oocdm.reading import known_name
+from oocdm.reading import checked, known_name
 
 if TYPE_CHECKING:
     import networkx
@@ -127,6 +127,7 @@ class AbstractGraph(ABC, Generic[E]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({int(self.mask.sum())} of {self.mask.size} edges)"
 
+    @checked(GraphError)
     def compare(
         self,
         true: AbstractGraph[Any],
@@ -141,7 +142,12 @@ class AbstractGraph(ABC, Generic[E]):
         true = self.matching(true)
         if counts is not None:
             return self.ground(counts).compare(true.ground(counts))
-        chosen = slice(None) if testable is None else testable
+        chosen = np.ones_like(self.mask) if testable is None else np.asarray(testable)
+        if chosen.dtype != bool or chosen.shape != self.mask.shape:
+            raise GraphError(
+                f"compare: `testable`: expected {len(self.mask)} booleans, one for each possible "
+                f"edge, got {short(testable)}."
+            )
         return compare_masks(self.mask[chosen], true.mask[chosen])
 
     # ---------------------------------------------------------------- exporting
@@ -186,5 +192,14 @@ class AbstractGraph(ABC, Generic[E]):
         self, evidence: EvidenceByEdge | None
     ) -> Iterator[tuple[str, str, E, EdgeEvidence | None]]:
         for edge in self.edges():
-            said = None if evidence is None else evidence[str(edge)]
+            said = None if evidence is None else _said(evidence, str(edge))
             yield edge.cause if edge.is_local else edge.source, f"{edge.target}'", edge, said
+
+
+def _said(evidence: EvidenceByEdge, edge: str) -> EdgeEvidence:
+    try:
+        return evidence[edge]
+    except (TypeError, LookupError):
+        raise GraphError(
+            f"Export: `evidence`: expected that of a fit or a discovery, got {short(evidence)}."
+        ) from None

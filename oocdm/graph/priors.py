@@ -23,7 +23,7 @@ from oocdm.errors import GraphError, short, suggest
 from oocdm.graph.class_graph import AbstractEdgeSpace, ClassEdges
 from oocdm.graph.edges import Edge
 from oocdm.reading import checked, read_yaml
-from oocdm.schema import Schema
+from oocdm.schema import GivenSchema, Schema
 
 LONGEST_SOURCE = 500  # characters
 LARGEST_FILE = 4 * 2**20  # bytes: what YAML of the largest size may take
@@ -54,7 +54,8 @@ class Priors:
     ['Ball.v <- Ball[*].x', 'Ball.v <- Ball[*].v']
     """
 
-    def __init__(self, schema: Schema, rows: Iterable[str] = ()) -> None:
+    @checked(GraphError)
+    def __init__(self, schema: GivenSchema, rows: Iterable[str] = ()) -> None:
         self.schema = schema
         self.rows = tuple(rows)
         said_by: dict[Edge, _Rule] = {}
@@ -80,13 +81,14 @@ class Priors:
         return Priors(schema)
 
     @staticmethod
-    def parse(schema: Schema, rows: Iterable[str]) -> Priors:
+    @checked(GraphError)
+    def parse(schema: GivenSchema, rows: str | Iterable[str]) -> Priors:
         """Read rows such as `Monster.* <- !Food[*].*`."""
         return Priors(schema, [rows] if isinstance(rows, str) else rows)
 
     @staticmethod
     @checked(GraphError)
-    def read(schema: Schema, path: str | os.PathLike[str]) -> Priors:
+    def read(schema: GivenSchema, path: str | os.PathLike[str]) -> Priors:
         """Read a YAML file: a list of rows, or lists of them under required, forbidden, soft.
 
         Under these keys rows have no sign; soft ones are {row: probability}, or have their `?0.9`.
@@ -101,7 +103,8 @@ class Priors:
             raise GraphError(f"`{path}`: cannot be read as YAML: {problem}{hint}") from None
 
     @staticmethod
-    def of(schema: Schema, value: PriorKnowledge) -> Priors:
+    @checked(GraphError)
+    def of(schema: GivenSchema, value: PriorKnowledge) -> Priors:
         """Priors in any form: None, rows, the path of a YAML file, what it holds, or Priors."""
         if isinstance(value, str) and "<-" in value:
             return Priors.parse(schema, [value])
@@ -113,6 +116,7 @@ class Priors:
             raise GraphError(f"Priors of another schema: {difference}.")
         return value
 
+    @checked(GraphError)
     def with_rows(self, rows: Iterable[str]) -> Priors:
         """These priors and more."""
         return Priors(self.schema, [*self.rows, *rows])
@@ -122,7 +126,8 @@ class Priors:
         return list(self.rows)
 
     @staticmethod
-    def from_json(schema: Schema, data: Any) -> Priors:
+    @checked(GraphError)
+    def from_json(schema: GivenSchema, data: Any) -> Priors:
         """Read back what `to_json` wrote, or anything else that a YAML file may hold."""
         table = data if isinstance(data, Mapping) else {"": data}
         rows = [(key, row) for key in table for row in _signed(key, table[key])]

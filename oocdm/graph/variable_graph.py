@@ -12,8 +12,8 @@ from oocdm.errors import GraphError
 from oocdm.graph.edges import VariableEdge
 from oocdm.graph.graph import AbstractGraph
 from oocdm.graph.variable import Variable
-from oocdm.reading import known_name
-from oocdm.schema import Schema
+from oocdm.reading import checked, known_name
+from oocdm.schema import GivenSchema
 
 
 class VariableGraph(AbstractGraph[VariableEdge]):
@@ -31,6 +31,7 @@ class VariableGraph(AbstractGraph[VariableEdge]):
     ['Ball[1].x']
     """
 
+    @checked(GraphError)
     def __init__(
         self, inputs: Iterable[str], outputs: Iterable[str], matrix: np.ndarray | list[Any]
     ) -> None:
@@ -49,12 +50,16 @@ class VariableGraph(AbstractGraph[VariableEdge]):
         self.mask = matrix.ravel()
 
     @staticmethod
-    def parse(inputs: Iterable[str], outputs: Iterable[str], rows: Iterable[str]) -> VariableGraph:
+    @checked(GraphError)
+    def parse(
+        inputs: Iterable[str], outputs: Iterable[str], rows: str | Iterable[str]
+    ) -> VariableGraph:
         """Read rows such as `Ball[1].x <- Ball[0].x, Ball[1].x`.
 
         >>> VariableGraph.parse(["Ball[0].x"], ["Ball[0].x"], ["Ball[0].x <- (nothing)"])
         VariableGraph(0 of 1 edges)
         """
+        rows = rows.splitlines() if isinstance(rows, str) else rows
         names = tuple(inputs), tuple(outputs)
         graph = VariableGraph(*names, np.zeros([len(each) for each in names]))
         mask = graph.mask.copy()
@@ -118,7 +123,8 @@ class VariableGraph(AbstractGraph[VariableEdge]):
         return {"inputs": list(self.inputs), "outputs": list(self.outputs), "edges": edges}
 
     @staticmethod
-    def from_json(schema: Schema, data: Mapping[str, Any]) -> VariableGraph:
+    @checked(GraphError)
+    def from_json(schema: GivenSchema, data: Mapping[str, Any]) -> VariableGraph:
         """Read back what `to_json` wrote; all variables must be of the schema."""
         lists = [data.get(key) for key in ("inputs", "outputs", "edges")]
         if not all(isinstance(each, list) for each in lists):

@@ -53,7 +53,7 @@ class Dynamics:
     def __init__(
         self,
         result: Fitted,
-        reads: Iterable[str] | None = None,
+        reads: str | Iterable[str] | None = None,
         horizon: Annotated[Count, _HORIZON] | None = None,
     ) -> None:
         keep_freed_memory()

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.errors import ModelError
-from oocdm.graph import ClassGraph, VariableGraph
+from oocdm.graph.class_graph import GivenGraph
 from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
 from oocdm.inference.words import counted
 from oocdm.models.prediction import NormalField, Predictions
@@ -95,7 +95,7 @@ def evaluate(
     result: Fitted,
     data: Dataset,
     batch_size: Count = 4096,
-    graph: ClassGraph | VariableGraph | None = None,
+    graph: GivenGraph | None = None,
 ) -> Evaluation:
     """Evaluate a fitted model on a dataset, in raw units, under its own graph or another.
 

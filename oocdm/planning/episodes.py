@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.errors import PlanError
+from oocdm.errors import PlanError, short
 from oocdm.planning.actions import Masks
 from oocdm.planning.agent import Agent
 from oocdm.reading import Count, Seed, checked
@@ -121,6 +121,11 @@ def run_episodes(
     rng = np.random.default_rng(seed)
     state, name = world.reset(episodes, rng), type(world).__name__
     check_state(f"run_episodes: {name}.reset", world.schema, state, episodes, PlanError)
+    if not (hasattr(agent, "reset") and hasattr(agent, "act")):
+        raise PlanError(
+            f"run_episodes: `agent`: expected one with `reset` and `act`, such as oocdm.MPC, got "
+            f"{short(agent)}."
+        )
     agent.reset(episodes)
     returns, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
     running, seconds = np.arange(episodes), 0.0

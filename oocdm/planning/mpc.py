@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, final
+from typing import Annotated, Any, final
 
 import numpy as np
 import torch
@@ -112,7 +112,7 @@ class MPC:
         """
         checked_state("MPC.act", state, PlanError)
         all_worlds = torch.arange(len(self._generators))
-        chosen = all_worlds if worlds is None else torch.as_tensor(worlds).cpu()
+        chosen = all_worlds if worlds is None else _as_row(worlds)
         self._check(chosen, state.batch_size)
         plan = self.planner.plan(
             self.simulator,
@@ -157,6 +157,15 @@ class MPC:
                 f"MPC.act: `worlds`: expected different numbers from 0 to {known - 1}, as many "
                 f"worlds as were reset, got {worlds.tolist()}. Give each row its world's number."
             )
+
+
+def _as_row(worlds: Any) -> Tensor:
+    """Numbers in a row; other things are an empty one, which is as wrong as they are."""
+    try:
+        row = torch.as_tensor(worlds).cpu()
+    except (TypeError, ValueError, RuntimeError):
+        row = torch.zeros(0)
+    return row if row.ndim == 1 else torch.zeros(0)
 
 
 def _checked_planner(planner: Planner) -> Planner:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.errors import PlanError
+from oocdm.errors import PlanError, short
 from oocdm.inference.fitted import checked_state
 from oocdm.planning.actions import ActionVariables, Masks
 from oocdm.planning.beliefs import Belief
@@ -19,7 +19,7 @@ from oocdm.planning.discounting import discounted_returns
 from oocdm.planning.noise import Generators, draw_noise, draw_seed, generators_of
 from oocdm.planning.simulator import Simulator
 from oocdm.planning.warm import WarmStart
-from oocdm.reading import Count, Probability, check_fields
+from oocdm.reading import Count, Probability, check_fields, checked, read
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,7 @@ class Planner(ABC):
     def _search(self, problem: Problem) -> Found:
         """Look for the sequence of greatest return."""
 
+    @checked(PlanError)
     @torch.no_grad()
     def plan(
         self,
@@ -195,6 +196,11 @@ class Planner(ABC):
         alike in every iteration. Actions are on the device of the state. With `cache`, a simulator
         that can do so keeps what all tries share until the plan is made, which changes no plan.
         """
+        if not (hasattr(simulator, "schema") and hasattr(simulator, "step")):
+            raise PlanError(
+                f"plan: `simulator`: expected one such as oocdm.LearnedSimulator(result, task), "
+                f"got {short(simulator)}."
+            )
         self._check_horizon(simulator)
         _check_state(simulator, state)
         home = state.device
@@ -202,7 +208,10 @@ class Planner(ABC):
         state = state if device == home else state.to(device)
         variables = ActionVariables.of(state, can_act)
         initial = Belief.initial(variables, self.horizon)
-        earlier = [warm] if isinstance(warm, WarmStart) else list(warm or [])
+        given = [warm] if isinstance(warm, WarmStart) else warm
+        earlier: list[WarmStart] = (
+            read(list[WarmStart] | None, given, "plan: `warm`", PlanError) or []
+        )
         start = initial
         for each in earlier:
             start = each.belief_for(start)

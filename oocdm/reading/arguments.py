@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _PLAIN = {int, float, bool, str, None, NoneType, Any, ..., Path, os.PathLike, Callable}
-_CONTAINERS = {Union, UnionType, list, tuple, dict, Sequence, Mapping}
+_CONTAINERS = {Union, UnionType, list, tuple, dict, Iterable, Sequence, Mapping}
 
 
 def checked(error: type[OocdmError]) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -45,7 +45,7 @@ def checked(error: type[OocdmError]) -> Callable[[Callable[P, T]], Callable[P, T
         def called(*args: P.args, **kwargs: P.kwargs) -> T:
             given = signature.bind(*args, **kwargs)
             if not hints:  # all that they name is known by the first call
-                found = hints_of(run)
+                found = hints_of(inspect.unwrap(run))
                 hints.update({n: h for n, h in found.items() if _is_checked(h)}, **{"return": Any})
             reader = Reader()
             for name, value in given.arguments.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from functools import lru_cache
@@ -31,6 +31,8 @@ from oocdm.errors import OocdmError, short, suggest
 from oocdm.reading.ranges import ANY, LARGEST, Range
 
 MOST_SHOWN = 10  # problems in one message
+
+_NO_ROW = (str, bytes, Mapping)  # what can be iterated over, but is no list of anything
 
 
 def read(
@@ -143,12 +145,14 @@ class Reader:
         if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, Mapping):
             return self.build(hint, lambda read: hint(**read), value, place)
         kind = hint if origin is None else origin
-        if kind in (list, tuple, Sequence):
+        if kind in (list, tuple, Sequence, Iterable):
             return self.row(kind, arguments, value, place)
         if kind in (dict, Mapping):
             return self.mapping(arguments, value, place)
         if not _is_of(value, NoneType if kind is None else kind):
             self.expected(hint, value, place)
+        elif isinstance(value, str | os.PathLike) and not _is_text(value):
+            self.problems.append((place, f"expected text in UTF-8, got {short(value)}."))
         return value
 
     def annotated(self, hint: Any, notes: Sequence[Any], value: Any, place: str) -> Any:
@@ -225,9 +229,11 @@ class Reader:
         """A list or a tuple."""
         if isinstance(value, np.ndarray):
             value = value.tolist()
+        elif kind is Iterable and _is_of(value, Iterable) and not isinstance(value, _NO_ROW):
+            value = list(value)
         is_fixed = kind is tuple and bool(hints) and hints[-1] is not ...
         if not isinstance(value, list | tuple) or (is_fixed and len(value) != len(hints)):
-            whole = kind[hints] if hints and kind is not Sequence else kind
+            whole = kind[hints] if hints and kind is tuple else kind
             self.expected(whole, value, place)
             return value
         each = hints if is_fixed else (hints[0] if hints else Any,) * len(value)
@@ -352,6 +358,15 @@ def hints_of(kind: Any) -> dict[str, Any]:
     return found
 
 
+def _is_text(value: Any) -> bool:
+    """Whether files can be named so: no lone half of a character, no end in the middle."""
+    text = os.fspath(value)
+    try:
+        return isinstance(text, str) and "\0" not in text and bool(text.encode() or True)
+    except UnicodeEncodeError:
+        return False
+
+
 def _is_of(value: Any, kind: Any) -> bool:
     """Whether a value is of a class; other hints allow everything."""
     if not inspect.isclass(kind):
@@ -367,7 +382,7 @@ def _is_of(value: Any, kind: Any) -> bool:
 _WORDS: dict[Any, str] = {
     **{int: "a whole number", float: "a number", bool: "true or false", str: "text"},
     **{NoneType: "None", None: "None", dict: "a mapping", Mapping: "a mapping", list: "a list"},
-    **{tuple: "a list", Sequence: "a list", Callable: "a function"},
+    **{tuple: "a list", Sequence: "a list", Iterable: "a list", Callable: "a function"},
     **{Path: "a path", os.PathLike: "a path"},
 }
 

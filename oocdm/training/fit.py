@@ -96,6 +96,7 @@ class FitResult:
         """The graph between classes; of one between variables, the smallest that covers it."""
         return ClassGraph.covering(self.schema, self.graph)
 
+    @checked(ModelError)
     def save(self, folder: str | Path, **config: Any) -> None:
         """Write the run to a new folder: config, schema, graph and weights."""
         check_new("save", folder)

@@ -245,7 +245,6 @@ CLASSES = "Known: Monster, Food, Rock."
     [
         ("Monster.x", FORM),
         ("Monster <- self.x", FORM),
-        (3, FORM),
         ("Monster.x <- ", SOURCE.format("")),
         ("Monster.x <- self.x,", SOURCE.format("")),
         ("Monster.x <- Food.x", SOURCE.format("Food.x")),
@@ -320,7 +319,7 @@ def test_rows_that_contradict_each_other(
                         "Known: required, forbidden, soft."),
         ("required: Food.x <- self.x", "Priors: expected a list of rows, got 'Food.x <- self.x'."),
         ("Food.x <- self.x", "Priors: expected a list of rows, got 'Food.x <- self.x'."),
-        ("- [Food.x <- self.x]", f"Prior row ['Food.x <- self.x']: {FORM}"),
+        ("- [Food.x]", "Priors.parse: `rows[0]`: expected text, got ['Food.x']."),
         ("required:\n- Food.x <- !self.x",
          "Priors: `Food.x <- !self.x` is forbidden, but is under `required`."),
         ("required:\n- Food.x <- self.x: 0.9",
