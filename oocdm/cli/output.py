@@ -15,7 +15,7 @@ import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from oocdm.errors import OocdmError
+from oocdm.errors import OocdmError, short
 from oocdm.interruption import INTERRUPTED, raising
 from oocdm.reading.ranges import LARGEST
 
@@ -124,8 +124,12 @@ def _in_words(error: OSError) -> str:
     '`data`: expected a file, got a folder.'
     """
     reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-    paths = [os.fsdecode(name) for name in (error.filename, error.filename2) if name is not None]
-    return f"{' and '.join(f'`{path}`' for path in paths)}: {reason}" if paths else reason
+    paths = [
+        f"`{short(os.fsdecode(name), quote=False)}`"
+        for name in (error.filename, error.filename2)
+        if isinstance(name, str | bytes)
+    ]
+    return f"{' and '.join(paths)}: {reason}" if paths else reason
 
 
 def use_threads(count: int) -> None:

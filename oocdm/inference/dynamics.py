@@ -114,6 +114,7 @@ class Dynamics:
             for names in reached(self._graph)
         ]
 
+    @checked(ModelError)
     def step(self, before: Snapshot, seed: int | None = None) -> Snapshot:
         """The next state from states and actions: drawn, or without a seed the most likely.
 

@@ -36,7 +36,7 @@ class ICEM(Planner):
     keep: Annotated[Probability, "It is how many of the elites are tried again."] = 0.3
     decay: Annotated[
         float,
-        Range(at_least=1, at_most=1e6),
+        Range(at_least=1, at_most=10**6),
         "It is what the samples of an iteration are divided by.",
     ] = 1.25
     smoothing: Annotated[Probability, "It is how much of a belief is kept in the next one."] = 0.1

@@ -43,6 +43,8 @@ class Range:
     @property
     def words(self) -> str:
         """What follows "a number" in a message."""
+        if self.at_least is not None and self.at_most is not None:
+            return f" from {self.at_least} to {self.at_most}"
         ends = {
             "of at least": self.at_least,
             "above": self.above,

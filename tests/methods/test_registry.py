@@ -201,7 +201,7 @@ def test_packages_that_add_the_same_name(monkeypatch: pytest.MonkeyPatch, tmp_pa
     [
         ("grader", "alpha", 2.0, "a number above 0 and below 1"),
         ("grader", "max_samples", 3, "a whole number of at least 20"),
-        ("grader", "workers", 0, "a whole number of at least 1 and of at most 1024"),
+        ("grader", "workers", 0, "a whole number from 1 to 1024"),
         ("cdl", "encoding", -3, "a whole number of at least 1"),
         ("cdl", "max_scored", 0, "a whole number of at least 1"),
         ("cdl", "encoding", "wide", "a whole number of at least 1 or None"),
