@@ -195,8 +195,8 @@ class Real(Field):
     likelihoods: ClassVar[tuple[str, ...]] = ("normal",)
     dtype: ClassVar[type[np.generic]] = np.float32
 
-    low: float | None = None
-    high: float | None = None
+    low: int | float | None = None  # whole numbers stay as they are written
+    high: int | float | None = None
     shape: tuple[Count, ...] = ()
 
     def __post_init__(self) -> None:

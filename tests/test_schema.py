@@ -385,7 +385,7 @@ def test_difference_in_words() -> None:
     assert Schema(Block).difference(Schema(other)) == (
         'field Block.s1: {"kind": "real", "action": false, "static": false, "likelihood": '
         '"normal", "low": null, "high": null, "shape": []} against {"kind": "real", "action": '
-        'false, "static": false, "likelihood": "normal", "low": 0.0, "high": null, "shape": []}'
+        'false, "static": false, "likelihood": "normal", "low": 0, "high": null, "shape": []}'
     )
 
 

@@ -112,7 +112,7 @@ def counterfactual(
     data: Dataset,
     episode: int,
     step: int,
-    do: Mapping[str, Any],
+    do: Annotated[Mapping[str, Any], 'Give it as {"Ball[0].push": 1.0}.'],
     hold: bool = False,
     horizon: Annotated[Count, "It is how many steps the answer has."] | None = None,
     seed: Seed = 0,
@@ -229,11 +229,6 @@ def _read(
     """What shall be set, of objects that are there at the first step."""
     first, episode = data.transitions(row).before, int(data.episode_of[row[0]])
     settings = {}
-    if not isinstance(do, Mapping):
-        raise ModelError(
-            "counterfactual: `do`: expected a dictionary of variables and their values, such as "
-            f'{{"Ball[0].push": 1.0}}, got {do!r}.'
-        )
     for name, value in do.items():
         c, i, f = variable = read_variable("do", name, data, episode)
         kind = first.schema.field(c, f)

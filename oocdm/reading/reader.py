@@ -349,7 +349,8 @@ def hints_of(kind: Any) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for each in reversed(getattr(kind, "__mro__", (kind,))):
-        known = getattr(each, "__globals__", None) or vars(sys.modules[each.__module__])
+        module = sys.modules.get(each.__module__)  # none of code that was only executed
+        known = getattr(each, "__globals__", None) or (vars(module) if module else {})
         for name, hint in inspect.get_annotations(each).items():
             found.pop(name, None)
             one = SimpleNamespace(__annotations__={name: hint})
@@ -394,7 +395,8 @@ def _words(hint: Any) -> str:
         ranges = [note for note in arguments[1:] if isinstance(note, Range)]
         return _words(arguments[0]) + (ranges[0].words if ranges else "")
     if origin in (Union, UnionType):
-        return " or ".join(map(_words, arguments))
+        is_number = float in arguments  # and so are whole ones
+        return " or ".join(_words(each) for each in arguments if each is not int or not is_number)
     if origin is Literal:
         return " or ".join(map(repr, arguments))
     if origin is tuple and arguments and arguments[-1] is not ...:
