@@ -292,7 +292,12 @@ class Reader:
             return {}
         kind: Any = whole if is_class else type(whole)
         known, hints = {f.name: f for f in fields(kind) if f.init}, hints_of(kind)
-        required = [n for n, f in known.items() if is_class and (self.complete or _is_needed(f))]
+        required = [
+            name
+            for name, field in known.items()
+            # Fields whose hints mean nothing here may not even be meant as such.
+            if is_class and (_is_needed(field) or (self.complete and name in hints))
+        ]
         self.keys(value, list(known), required, place)
         read = {}
         for name, item in value.items():

@@ -165,8 +165,8 @@ def test_where_there_is_nothing_logged_is_an_error() -> None:
 def test_a_horizon_is_a_whole_number(horizon: Any) -> None:
     kind = "" if type(horizon) is int else " or None"
     message = (
-        f"counterfactual: `horizon`: expected a whole number of at least 1{kind}, got {horizon}. It "
-        "is how many steps the answer has."
+        f"counterfactual: `horizon`: expected a whole number of at least 1{kind}, got {horizon}. "
+        "It is how many steps the answer has."
     )
     with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
         counterfactual(RESULT, DATA, 0, 0, {}, horizon=horizon)
