@@ -6,7 +6,6 @@ import difflib
 import math
 import reprlib
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any
 
 
@@ -88,13 +87,13 @@ def short(value: Any, quote: bool = True) -> str:
     return _cut(_Short().repr(value), LONGEST_VALUE)
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: Any, known: Iterable[str]) -> str:
     """The end of an "unknown name" message: the nearest known name, and all of them.
 
     >>> suggest("Blok", ["Block", "Total"])
     'Did you mean `Block`? Known: Block, Total.'
     """
-    names, name = list(known), name[:LONGEST_VALUE]
+    names, name = list(known), short(name, quote=False)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if not near:
         lowered = {n.lower(): n for n in names}
@@ -102,18 +101,3 @@ def suggest(name: str, known: Iterable[str]) -> str:
     hint = f"Did you mean `{near[0]}`? " if near else ""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return f"{hint}Known: {', '.join(names[:MOST_NAMES])}{more}."
-
-
-def read_count(
-    where: str, value: Any, error: type[OocdmError], advice: str = "", least: int = 1
-) -> int:
-    """A whole number, also one of NumPy's; anything else or less than `least` raises `error`.
-
-    >>> import numpy as np
-    >>> read_count("horizon", np.int64(20), OocdmError)
-    20
-    """
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
-        expected = f"expected a whole number of at least {least}, got {short(value)}."
-        raise error(f"{where}: {expected} {advice}".strip())
-    return int(value)

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from oocdm.errors import ModelError
 from oocdm.models.prediction import ClassPrediction
 from oocdm.models.scales import ClassScales, Scales
+from oocdm.reading import Positive, check_fields
 from oocdm.schema import Field, Schema
 
 PAPER_SIGMA_FLOOR = 1e-5  # in raw units, whatever they are
@@ -28,7 +30,10 @@ class HeadOptions:
 
     predict_change: bool = True  # where V -> V' is an edge, predict the change of V
     clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
-    sigma_floor: float | None = None  # added to every sigma, in raw units; None: SIGMA_SHARE
+    sigma_floor: Positive | None = None  # added to every sigma, in raw units; None: SIGMA_SHARE
+
+    def __post_init__(self) -> None:
+        check_fields(self, "head", ModelError)
 
 
 class Head(nn.Module):

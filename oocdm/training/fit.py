@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from oocdm.data.dataset import Dataset, load_dataset
 from oocdm.data.object_names import check_object_names, object_names
-from oocdm.errors import DataError, GraphError, ModelError, read_count, suggest
+from oocdm.errors import DataError, GraphError, ModelError, suggest
 from oocdm.files import write_json
 from oocdm.graph import (
     ClassGraph,
@@ -33,6 +32,7 @@ from oocdm.methods import (
 )
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.reading import NotNegative, Seed, checked
 from oocdm.schema import Schema
 from oocdm.training.given import check_new, checksum
 from oocdm.training.run import (
@@ -96,6 +96,7 @@ class FitResult:
         """The graph between classes; of one between variables, the smallest that covers it."""
         return ClassGraph.covering(self.schema, self.graph)
 
+    @checked(ModelError)
     def save(self, folder: str | Path, **config: Any) -> None:
         """Write the run to a new folder: config, schema, graph and weights."""
         check_new("save", folder)
@@ -111,17 +112,18 @@ class FitResult:
         write_json(path / HISTORY, {"seconds": self.seconds, "rounds": self.history})
 
 
+@checked(ModelError)
 def fit(
     data: Dataset,
     method: str | AbstractMethod = "oocdm",
-    seed: int = 0,
+    seed: Seed = 0,
     graph: Graph | Sequence[str] | None = None,
     priors: PriorKnowledge = None,
     preset: str = "default",
     device: str = "cpu",
     folder: str | Path | None = None,
     callback: Callback | None = None,
-    max_seconds: float | None = None,
+    max_seconds: NotNegative | None = None,
     config: dict[str, Any] | None = None,
     **options: Any,
 ) -> FitResult:
@@ -144,8 +146,6 @@ def fit(
     2
     """
     checked_data("fit", data)
-    seed = read_count("fit: `seed`", seed, ModelError, least=0)
-    _check_seconds(max_seconds)
     if folder is not None:
         check_new("fit", folder)
     chosen = _choose_method(method, preset, options)
@@ -167,6 +167,7 @@ def fit(
     return _finish(trainer, folder, callback, max_seconds, extra)
 
 
+@checked(ModelError)
 def resume(
     folder: str | Path,
     data: Dataset | None = None,
@@ -208,7 +209,7 @@ def resume(
         chosen,
         int(config["seed"]),
         None if known is None else graph_from_json(schema, known),
-        priors=Priors.of(schema, config.get("priors")),
+        priors=Priors.from_json(schema, config.get("priors")),
     )
     if (path / CHECKPOINT).is_file():
         read_checkpoint(path, trainer)
@@ -216,6 +217,7 @@ def resume(
     return _finish(trainer, path, callback, config.get("max_seconds"), extra)
 
 
+@checked(ModelError)
 def load(folder: str | Path, method: type[AbstractMethod] | None = None) -> FitResult:
     """Read a run that `FitResult.save` or `fit(folder=...)` wrote.
 
@@ -239,7 +241,7 @@ def load(folder: str | Path, method: type[AbstractMethod] | None = None) -> FitR
         history["rounds"],
         history["seconds"],
         config.get("objects"),
-        Priors.of(schema, config.get("priors")),
+        Priors.from_json(schema, config.get("priors")),
     )
 
 
@@ -345,7 +347,7 @@ def _finish(
         position.history,
         position.seconds,
         config.get("objects"),
-        Priors.of(trainer.model.schema, config.get("priors")),
+        Priors.from_json(trainer.model.schema, config.get("priors")),
     )
     if path is not None:
         result._write(path, config)
@@ -368,14 +370,6 @@ def _done(result: FitResult) -> str:
         f"{done.get('learn', 0):,} of at most {learning:,} steps of learning and "
         f"{done.get('polish', 0):,} of {schedule.polish_steps:,} of polishing"
     )
-
-
-def _check_seconds(max_seconds: float | None) -> None:
-    is_number = isinstance(max_seconds, Real) and not isinstance(max_seconds, bool)
-    if max_seconds is not None and not (is_number and max_seconds >= 0):
-        raise ModelError(
-            f"fit: `max_seconds`: expected a number of seconds or None, got {max_seconds!r}."
-        )
 
 
 def _read_graph(data: Dataset, graph: Graph | Sequence[str] | None) -> Graph | None:

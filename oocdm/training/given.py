@@ -20,6 +20,8 @@ def check_new(who: str, folder: str | Path) -> None:
     >>> check_new("fit", "runs/new")
     """
     path = Path(folder)
+    if not str(folder):
+        raise ModelError(f"{who}: `folder`: expected the path of a folder, got ''.")
     if path.is_dir():
         # A run that was interrupted while it was begun has no more than its schema.
         found = sorted({entry.name for entry in path.iterdir()} - {"schema.json"})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
+
+from oocdm.cli import app
 
 Error = Callable[..., str]
 
@@ -108,18 +113,21 @@ TRAIN: dict[str, tuple[list[str], str]] = {
     "preset": (["--preset", "papr"], "Unknown preset `papr`. Did you mean `paper`?"),
     "threshold": (
         ["--method", "oofull", "--threshold", "1"],
-        "Method `oofull` has no option `threshold`.",
+        "Method `oofull`: there is no `threshold`.",
     ),
     "option": (
         ["--method", "grader", "--option", "max_sample=9"],
-        "Method `grader` has no option `max_sample`. Did you mean `max_samples`?",
+        "Method `grader`: there is no `max_sample`. Did you mean `max_samples`?",
     ),
     "value": (
         ["--method", "grader", "--option", "workers=many"],
-        "Method `grader`: `workers`: expected a whole number or None, got 'many'.",
+        "Method `grader`: `workers`: expected a whole number from 1 to 1024 or None, got 'many'.",
     ),
     "form": (["--option", "threshold"], "--option: expected the form `name=value`, got `thre"),
-    "part": (["--option", "schedule=3"], "`schedule`: expected a Schedule, got 3."),
+    "part": (
+        ["--option", "schedule=3"],
+        "`schedule`: expected a Schedule or a mapping of its parts, got",
+    ),
     "widths": (
         ["--method", "gnn", "--option", "widths={nodes: 16}"],
         "Method `gnn`: `widths`: there is no `nodes`. Did you mean `node`?",
@@ -259,7 +267,7 @@ COLLECT: dict[str, tuple[list[str], str]] = {
     ),
     "variant": (["block", "--variant", "papr"], "Option `variant`: unknown value 'papr'."),
     "count": (["block", "--num-blocks", "few"], "Option --num-blocks: expected a number"),
-    "steps": (["block", "--steps", "0"], "steps: expected a whole number of at least 1, got 0."),
+    "steps": (["block", "--steps", "0"], "`steps`: expected a whole number of at least 1, got 0."),
 }
 
 
@@ -303,3 +311,71 @@ def test_folder_that_cannot_be_written(block: Path, tmp_path: Path, error: Error
     (tmp_path / "file").write_text("")
     assert "file" in error("collect", "block", "--steps", "30", "-o", tmp_path / "file" / "data")
     assert "file" in error("train", block, "-o", tmp_path / "file" / "run")
+
+
+# ---------------------------------------------------------------- options and the system
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("num_graphs=0", "`num_graphs`: expected a whole number of at least 1, got 0."),
+        ("max_scored=0", "`max_scored`: expected a whole number of at least 1, got 0."),
+        ("model={sigma_floor: -1}", "`model.sigma_floor`: expected a number above 0, got -1."),
+        ("num_graphs=" + "9" * 10**5, "`num_graphs`: expected a whole number of at least 1, got"),
+        ("model=" + "[" * 10**4, "expected a ModelOptions or a mapping of its parts, got '[[[["),
+        ("model=[&a [1], *a]", "expected a ModelOptions or a mapping of its parts, got '[&a [1]"),
+    ],
+)
+def test_options_that_mean_nothing(
+    option: str, message: str, error: Error, block: Path, tmp_path: Path
+) -> None:
+    told = error("train", block, "--option", option, "-o", tmp_path / "run")
+    assert message in told
+    assert len(told) < 500
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--seed", str(2**64)), ("--seed", "-1"), ("--threads", "5000"), ("--threads", "0")],
+)
+def test_numbers_out_of_range_are_wrong_usage(
+    option: str, value: str, block: Path, tmp_path: Path
+) -> None:
+    words = ["train", block, option, value, "-o", tmp_path / "run"]
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}'" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_paths_that_are_no_text(error: Error, block: Path, tmp_path: Path) -> None:
+    path = os.fsdecode(bytes(tmp_path) + b"/\xff")
+    told = error("train", block, "-o", path)
+    assert "`output`: expected text in UTF-8, got b'" in told
+    assert "expected text in UTF-8" in error("eval", path, "--data", block)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (errno.EACCES, "Error: `some/file`: it may not be read or written. Change its permissions"),
+        (errno.EISDIR, "Error: `some/file`: expected a file, got a folder.\n"),
+        (errno.ENOSPC, "Error: `some/file`: the disk is full. Make room, then try again"),
+        (errno.EIO, "Error: `some/file`: Input/output error\n"),
+    ],
+)
+def test_what_the_system_refuses_is_told_in_words(
+    number: int, message: str, error: Error, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise OSError(number, os.strerror(number), "some/file")
+
+    monkeypatch.setattr("oocdm.list_envs", refuse)
+    assert error("envs").startswith(message)
+
+
+def test_a_long_name_is_not_told_whole(error: Error, block: Path) -> None:
+    assert len(error("eval", "x" * 10**5, "--data", block)) < 1000

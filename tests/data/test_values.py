@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oocdm.data.values import read_value
-from oocdm.errors import ModelError, PlanError, read_count, short
+from oocdm.errors import ModelError, PlanError
 from oocdm.schema import Boolean, Categorical, Field, Integer, Real
 
 MOVES = Categorical(["north", "south"])
@@ -68,23 +68,3 @@ def test_what_a_field_does_not_allow(
     with pytest.raises(error) as caught:
         read_value("do `Ant[0].x`", field, value, error)
     assert str(caught.value) == f"do `Ant[0].x`: {message}"
-
-
-@pytest.mark.parametrize("value", [1, np.int64(1), np.uint8(1)])
-def test_counts_are_whole_numbers_of_any_kind(value: Any) -> None:
-    count = read_count("horizon", value, PlanError)
-    assert count == 1 and type(count) is int
-
-
-@pytest.mark.parametrize("value", [0, -1, 1.0, True, None, "3", np.float64(2)])
-def test_what_is_no_count(value: Any) -> None:
-    with pytest.raises(PlanError) as caught:
-        read_count("horizon", value, PlanError, "It is far.")
-    expected = f"horizon: expected a whole number of at least 1, got {short(value)}. It is far."
-    assert str(caught.value) == expected
-
-
-def test_a_seed_may_be_0() -> None:
-    assert read_count("seed", 0, PlanError, least=0) == 0
-    with pytest.raises(PlanError, match=r"^seed: expected a whole number of at least 0, got -1\.$"):
-        read_count("seed", -1, PlanError, least=0)

@@ -157,8 +157,11 @@ def test_arrays_are_float32():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"num_blocks": 0}, "Option `num_blocks`: expected a whole number of at least 1, got 0."),
-        ({"noise": -1}, "Option `noise`: expected a number >= 0, got -1."),
+        (
+            {"num_blocks": 0},
+            "Option `num_blocks`: expected a whole number from 1 to 1000000, got 0.",
+        ),
+        ({"noise": -1}, "Option `noise`: expected a number of at least 0, got -1."),
         (
             {"variant": "release"},
             "Option `variant`: unknown value 'release'. Did you mean `released`? "

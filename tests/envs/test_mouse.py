@@ -345,8 +345,11 @@ def test_no_field_is_static():
     ("options", "message"),
     [
         ({"num_food": (5, 3)}, "Option `num_food`: expected (low, high) with low <= high, "),
-        ({"num_traps": -1}, "Option `num_traps`: expected a whole number of at least 0, got -1."),
-        ({"tasks": [(1, 2)]}, "Option `tasks`: expected a list of triples (food, monsters, traps)"),
+        (
+            {"num_traps": -1},
+            "Option `num_traps`: expected a whole number from 0 to 1000000",
+        ),
+        ({"tasks": [(1, 2)]}, "Option `tasks`: `[0]`: expected a list of 3, got (1, 2)."),
         ({"tasks": "sen"}, "Option `tasks`"),
         ({"tasks": []}, "Option `tasks`: expected a list of triples (food, monsters, traps)"),
         ({"likelihood": "norml"}, "Option `likelihood`: unknown value 'norml'. Did you mean `nor"),

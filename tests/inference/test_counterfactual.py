@@ -65,7 +65,8 @@ def test_the_noise_of_what_was_logged_is_kept() -> None:
 def test_holding_goes_on() -> None:
     result = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
     once, held = (
-        counterfactual(result, WHOLE, 2, 0, {"Ant[0].push": 2.0}, hold=hold) for hold in (0, 1)
+        counterfactual(result, WHOLE, 2, 0, {"Ant[0].push": 2.0}, hold=hold)
+        for hold in (False, True)
     )
     assert torch.equal(once.imagined[0]["Ant", "x"], held.imagined[0]["Ant", "x"])
     assert not torch.equal(once.imagined[1]["Ant", "x"], held.imagined[1]["Ant", "x"])
@@ -86,7 +87,8 @@ def test_what_was_not_logged_can_be_set() -> None:
 def test_a_static_field_keeps_what_it_is_set_to() -> None:
     result = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
     once, held = (
-        counterfactual(result, WHOLE, 2, 0, {"Ant[0].mass": 5.0}, hold=hold) for hold in (0, 1)
+        counterfactual(result, WHOLE, 2, 0, {"Ant[0].mass": 5.0}, hold=hold)
+        for hold in (False, True)
     )
     for i, imagined in enumerate(once.imagined):
         assert imagined["Ant", "mass"][0, 0] == 5.0
@@ -161,9 +163,10 @@ def test_where_there_is_nothing_logged_is_an_error() -> None:
 
 @pytest.mark.parametrize("horizon", [0, -1, 1.5])
 def test_a_horizon_is_a_whole_number(horizon: Any) -> None:
+    kind = "" if type(horizon) is int else " or None"
     message = (
-        f"counterfactual: `horizon`: expected a whole number of at least 1, got {horizon}. It is "
-        "how many steps the answer has."
+        f"counterfactual: `horizon`: expected a whole number of at least 1{kind}, got {horizon}. "
+        "It is how many steps the answer has."
     )
     with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
         counterfactual(RESULT, DATA, 0, 0, {}, horizon=horizon)
@@ -266,9 +269,7 @@ def test_what_is_no_result_or_dataset_is_refused() -> None:
         DataError, match=r"^counterfactual: `data`: .* Load it: oocdm\.load_dataset"
     ):
         counterfactual(RESULT, "data/x", 0, 0, {})  # type: ignore[arg-type]
-    with pytest.raises(
-        ModelError, match=r"^counterfactual: `do`: expected a dictionary .* got 'x'"
-    ):
+    with pytest.raises(ModelError, match=r"^counterfactual: `do`: expected a mapping, got 'x'"):
         counterfactual(RESULT, DATA, 0, 0, "x")  # type: ignore[arg-type]
 
 

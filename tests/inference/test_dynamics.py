@@ -181,9 +181,10 @@ def test_states_visit_the_device_of_the_model(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("horizon", [0, -1, 2.5, True])
 def test_a_horizon_is_a_whole_number(horizon: Any) -> None:
+    kind = "" if type(horizon) is int else " or None"
     message = (
-        f"Dynamics: `horizon`: expected a whole number of at least 1, got {horizon!r}. It is how "
-        "many steps are simulated."
+        f"Dynamics: `horizon`: expected a whole number of at least 1{kind}, got {horizon!r}. It is "
+        "how many steps are simulated."
     )
     with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
         Dynamics(FULL, ["Ant.x"], horizon)

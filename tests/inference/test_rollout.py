@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from oocdm import ClassGraph, ModelError, Snapshot
+from oocdm.errors import short
 from oocdm.inference import Dynamics, rollout, with_actions
 from oocdm.schema import ObjectClass, Real, Schema
 from tests.inference import knobs
@@ -162,13 +163,12 @@ LENGTHS = (
         ),
         (
             {"actions": PUSH},
-            "rollout: `actions`: expected a dictionary of classes, each one of fields, got Tensor. "
-            'Give them as {"Ball": {"push": values}}.',
+            "rollout: `actions`: expected a mapping or None, got "
+            f'{short(PUSH)}. Give them as {{"Ball": {{"push": values}}}}.',
         ),
         (
             {"actions": {"Ant": PUSH}},
-            "rollout: `actions`: expected a dictionary of classes, each one of fields, got classes "
-            'without fields. Give them as {"Ball": {"push": values}}.',
+            f"rollout: `actions.Ant`: expected a mapping, got {short(PUSH)}.",
         ),
         (
             {"actions": {"Ant": {"push": [[1.0], [1.0, 2.0]]}}},

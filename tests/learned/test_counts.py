@@ -13,7 +13,8 @@ from oocdm.learned.counts import Counts
 from tests.learned.toys import DATA
 
 SCHEMA = DATA.schema
-WHOLE = "expected a whole number of at least 0 or a range (low, high) of such numbers, got "
+WHOLE = "expected a whole number of at least 0"
+ADVICE = "Give how many objects there are, or a range (low, high)."
 
 
 def test_numbers_and_ranges() -> None:
@@ -35,12 +36,12 @@ def test_fixed_numbers_need_no_chance() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"Ant": -1}, f"counts['Ant']: {WHOLE}-1."),
-        ({"Ant": 1.5}, f"counts['Ant']: {WHOLE}1.5."),
-        ({"Ant": True}, f"counts['Ant']: {WHOLE}True."),
-        ({"Ant": None}, f"counts['Ant']: {WHOLE}None."),
-        ({"Nest": (3, 2)}, f"counts['Nest']: {WHOLE}(3, 2)."),
-        ({"Nest": (1, 2, 3)}, f"counts['Nest']: {WHOLE}(1, 2, 3)."),
+        ({"Ant": -1}, f"counts: `Ant`: {WHOLE}, got -1. {ADVICE}"),
+        ({"Ant": 1.5}, f"counts: `Ant`: {WHOLE} or a list of 2, got 1.5. {ADVICE}"),
+        ({"Ant": True}, f"counts: `Ant`: {WHOLE} or a list of 2, got True. {ADVICE}"),
+        ({"Ant": None}, f"counts: `Ant`: {WHOLE} or a list of 2, got None. {ADVICE}"),
+        ({"Nest": (3, 2)}, "counts['Nest']: expected low <= high of a range, got (3, 2)."),
+        ({"Nest": (1, 2, 3)}, f"counts: `Nest`: {WHOLE} or a list of 2, got (1, 2, 3). {ADVICE}"),
         (
             {"Nets": 1},
             "counts: unknown class `Nets`. Did you mean `Nest`? Known: Ant, Rock, Nest.",

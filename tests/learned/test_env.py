@@ -388,8 +388,9 @@ UNFIT = Task(lambda before, after: before, lambda after: after, ["Ant.y"])
         (
             {"max_episode_steps": 0},
             PlanError,
-            "max_episode_steps: expected a whole number of at least 1, got 0. Episodes are cut "
-            "after so many steps.",
+            "LearnedEnv: `max_episode_steps`: expected a whole number of at least 1, got 0. "
+            "Episodes "
+            "are cut after so many steps.",
         ),
         (
             {"counts": {"Ant": 1, "Rock": 1}},

@@ -206,8 +206,8 @@ def test_worlds_must_exist(worlds: Any) -> None:
 
 def test_how_many_worlds() -> None:
     message = (
-        "num_envs: expected a whole number of at least 1, got 0. It says how many worlds run side "
-        "by side."
+        "LearnedVectorEnv: `num_envs`: expected a whole number of at least 1, got 0. It says how "
+        "many worlds run side by side."
     )
     with pytest.raises(PlanError, match=f"^{re.escape(message)}$"):
         ants(0)

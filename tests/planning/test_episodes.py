@@ -162,13 +162,13 @@ def test_summary() -> None:
     [
         (
             {"episodes": 0},
-            "run_episodes: episodes: expected a whole number of at least 1, got 0. It says how "
+            "run_episodes: `episodes`: expected a whole number of at least 1, got 0. It says how "
             "much to run.",
         ),
         (
             {"episodes": 1, "max_steps": 1.5},
-            "run_episodes: max_steps: expected a whole number of at least 1, got 1.5. It says "
-            "how much to run.",
+            "run_episodes: `max_steps`: expected a whole number of at least 1 or None, got 1.5. It "
+            "says how much to run.",
         ),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import oocdm
-from oocdm.errors import ModelError, PlanError, SchemaError
+from oocdm.errors import PlanError, SchemaError
 from oocdm.planning import CEM, ICEM, MPC, LearnedSimulator, Planner
 from oocdm.task import Task
 from tests.inference.ragged import random_model
@@ -72,7 +72,7 @@ def test_what_was_pruned_for_fewer_steps_cannot_look_further() -> None:
 
 @pytest.mark.parametrize("horizon", [0, -1])
 def test_a_horizon_is_a_whole_number(horizon: int) -> None:
-    with pytest.raises(ModelError, match="expected a whole number of at least 1, got"):
+    with pytest.raises(PlanError, match="expected a whole number of at least 1, got"):
         LearnedSimulator(RESULT, mouse_task(), horizon)
 
 

@@ -197,7 +197,8 @@ def test_a_warm_start_needs_fewer_iterations(planner: Planner) -> None:
         (
             CEM,
             {"discount": float("nan")},
-            "CEM: `discount`: expected a number from 0 to 1, got nan. It is what a reward is "
+            "CEM: `discount`: expected a finite number from 0 to 1, got nan. It is what a "
+            "reward is "
             "worth if it comes one step later.",
         ),
         (
@@ -227,13 +228,14 @@ def test_a_warm_start_needs_fewer_iterations(planner: Planner) -> None:
         (
             ICEM,
             {"noise_beta": -1},
-            "ICEM: `noise_beta`: expected a number of at least 0, got -1. 0 is white noise, 2 a "
+            "ICEM: `noise_beta`: expected a number from 0 to 100, got -1. 0 is white noise, 2 a "
             "random walk.",
         ),
         (
             ICEM,
             {"decay": 0.5},
-            "ICEM: `decay`: expected a number of at least 1, got 0.5. It is what the samples of "
+            "ICEM: `decay`: expected a number from 1 to 1000000, got 0.5. It is what the "
+            "samples of "
             "an iteration are divided by.",
         ),
         (
@@ -245,7 +247,8 @@ def test_a_warm_start_needs_fewer_iterations(planner: Planner) -> None:
         (
             MPPI,
             {"temperature": 0},
-            "MPPI: `temperature`: expected a number above 0, got 0. It is in units of the "
+            "MPPI: `temperature`: expected a number above 0 and of at most 1e+30, got 0. It "
+            "is in units of the "
             "return: a difference that large weighs e times as much.",
         ),
     ],

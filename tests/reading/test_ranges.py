@@ -30,4 +30,5 @@ def test_what_is_in_a_range(allowed: Range, inside: list[float], outside: list[f
 def test_words_name_the_ends() -> None:
     assert Range().words == ""
     assert Range(at_least=0, below=1).words == " of at least 0 and below 1"
+    assert Range(at_least=0, at_most=1).words == " from 0 to 1"
     assert Range(above=0, at_most=4).words == " above 0 and of at most 4"

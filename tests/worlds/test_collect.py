@@ -119,9 +119,12 @@ def test_environments_and_strangers(make_world):
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "9"])
 def test_wrong_numbers(make_world, wrong):
-    with fails(f"collect: steps: expected a whole number of at least 1, got {wrong!r}."):
+    with fails(f"collect: `steps`: expected a whole number of at least 1, got {wrong!r}."):
         collect(make_world(), wrong)
-    with fails(f"collect: num_worlds: expected a whole number of at least 1, got {wrong!r}."):
+    kind = "" if type(wrong) is int else " or None"
+    with fails(
+        f"collect: `num_worlds`: expected a whole number of at least 1{kind}, got {wrong!r}."
+    ):
         collect(make_world(), 5, num_worlds=wrong)
 
 
