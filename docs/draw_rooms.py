@@ -21,26 +21,27 @@ PICTURE = Path(__file__).with_name("rooms.png")
 BASE, LEARN, ACT, SHELL = "#e8eef7", "#e3f2e1", "#fdeeda", "#eeeeee"
 PLACES = {
     "errors": (2.0, 0, "what a user can mend", BASE),
-    "schema": (2.0, 1, "classes and fields", BASE),
-    "task": (0.5, 2, "reward and end", BASE),
-    "data": (1.8, 2, "logged transitions", BASE),
-    "graph": (3.1, 2, "edges and evidence", BASE),
-    "worlds": (1.0, 3, "any simulator", BASE),
-    "models": (2.7, 3, "predict the next step", LEARN),
-    "inference": (2.15, 4, "questions to a model", LEARN),
-    "discovery": (3.6, 4, "which edges exist", LEARN),
-    "planning": (1.35, 5, "choose actions", ACT),
-    "methods": (3.6, 5, "what is trained, how", LEARN),
-    "files": (4.9, 5, "writing safely", BASE),
-    "training": (3.2, 6, "fit, resume, load", LEARN),
-    "envs": (0.0, 7, "the paper's worlds", BASE),
-    "learned": (1.3, 7, "the model as a world", ACT),
-    "report": (2.7, 7, "pictures and tables", SHELL),
-    "checks": (4.0, 7, "your own method", SHELL),
-    "__init__": (0.65, 8, "import oocdm", SHELL),
-    "bench": (2.0, 8, "measurements", SHELL),
-    "cli": (1.3, 9, "the verbs", SHELL),
-    "__main__": (1.3, 10, "python -m oocdm", SHELL),
+    "reading": (2.0, 1, "types and ranges", BASE),
+    "schema": (2.0, 2, "classes and fields", BASE),
+    "task": (0.5, 3, "reward and end", BASE),
+    "data": (1.8, 3, "logged transitions", BASE),
+    "graph": (3.1, 3, "edges and evidence", BASE),
+    "worlds": (1.0, 4, "any simulator", BASE),
+    "models": (2.7, 4, "predict the next step", LEARN),
+    "inference": (2.15, 5, "questions to a model", LEARN),
+    "discovery": (3.6, 5, "which edges exist", LEARN),
+    "planning": (1.35, 6, "choose actions", ACT),
+    "methods": (3.6, 6, "what is trained, how", LEARN),
+    "files": (4.9, 6, "writing safely", BASE),
+    "training": (3.2, 7, "fit, resume, load", LEARN),
+    "envs": (0.0, 8, "the paper's worlds", BASE),
+    "learned": (1.3, 8, "the model as a world", ACT),
+    "report": (2.7, 8, "pictures and tables", SHELL),
+    "checks": (4.0, 8, "your own method", SHELL),
+    "__init__": (0.65, 9, "import oocdm", SHELL),
+    "bench": (2.0, 9, "measurements", SHELL),
+    "cli": (1.3, 10, "the verbs", SHELL),
+    "__main__": (1.3, 11, "python -m oocdm", SHELL),
 }
 LEGEND = {
     BASE: "objects, data and graphs",
@@ -74,9 +75,9 @@ def content(package: Path) -> dict[str, list[object]]:
 
 def draw(package: Path) -> Figure:
     """The rooms as boxes, importing ones below what they import."""
-    figure = Figure(figsize=(11, 10), layout="constrained")
+    figure = Figure(figsize=(11, 11), layout="constrained")
     axes = figure.subplots()
-    axes.set(xlim=(-0.65, 5.55), ylim=(10.4, -0.45))
+    axes.set(xlim=(-0.65, 5.55), ylim=(11.4, -0.45))
     axes.axis("off")
     for here, there in arrows(package):
         (x, y, *_), (to_x, to_y, *_) = PLACES[here], PLACES[there]
@@ -98,7 +99,7 @@ def draw(package: Path) -> Figure:
         axes.text(x, y + 0.16, purpose, ha="center", va="center", size=9.5)
     for i, (colour, meaning) in enumerate(LEGEND.items()):
         axes.text(
-            3.5, 8.7 + 0.45 * i, meaning, size=11, bbox={"fc": colour, "ec": "#888888", "pad": 4}
+            3.5, 9.7 + 0.45 * i, meaning, size=11, bbox={"fc": colour, "ec": "#888888", "pad": 4}
         )
     return figure
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import math
+import reprlib
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
@@ -16,7 +18,15 @@ class OocdmError(Exception):
     ... except OocdmError as error:
     ...     print(error)
     Field `Block.s1`: expected a number.
+
+    Lines that quote megabytes are shortened in the middle.
+
+    >>> len(str(OocdmError("x" * 10**6)))
+    800
     """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__("\n".join(map(_cut, str(message).split("\n"))))
 
 
 class SchemaError(OocdmError):
@@ -43,19 +53,59 @@ class PlanError(OocdmError):
     """A task or planner cannot be used as asked."""
 
 
+LONGEST_LINE = 800  # of a message, in characters
+LONGEST_VALUE = 120  # of a value that a message quotes
+MOST_NAMES = 40  # that a message lists
+
+
+def _cut(text: str, longest: int = LONGEST_LINE) -> str:
+    """A text, shortened in the middle: its beginning says where, its end what to do."""
+    if len(text) <= longest:
+        return text
+    end = (longest - 5) // 3
+    return f"{text[: longest - 5 - end]} ... {text[-end:]}"
+
+
+class _Short(reprlib.Repr):
+    """How values are quoted in messages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = LONGEST_VALUE
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python refuses to write very long numbers, and is slow at long ones.
+        digits = int(x.bit_length() * math.log10(2)) + 1
+        return repr(x) if digits <= 40 else f"a whole number of about {digits} digits"
+
+
+def short(value: Any, quote: bool = True) -> str:
+    """A value as a message quotes it, shortened if it is long; without quotes a text is bare.
+
+    >>> short([1, "two"]), short("x", quote=False), short(10**400)
+    ("[1, 'two']", 'x', 'a whole number of about 401 digits')
+    """
+    if getattr(value, "shape", None) == ():  # one of NumPy's numbers, which Python writes shorter
+        value = value.item()
+    if isinstance(value, str) and not quote:
+        return _cut(value, LONGEST_VALUE)
+    return _cut(_Short().repr(value), LONGEST_VALUE)
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """The end of an "unknown name" message: the nearest known name, and all of them.
 
     >>> suggest("Blok", ["Block", "Total"])
     'Did you mean `Block`? Known: Block, Total.'
     """
-    names = list(known)
+    names, name = list(known), name[:LONGEST_VALUE]
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if not near:
         lowered = {n.lower(): n for n in names}
         near = [lowered[m] for m in difflib.get_close_matches(name.lower(), lowered, n=1)]
     hint = f"Did you mean `{near[0]}`? " if near else ""
-    return f"{hint}Known: {', '.join(names)}."
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{hint}Known: {', '.join(names[:MOST_NAMES])}{more}."
 
 
 def read_count(
@@ -68,7 +118,6 @@ def read_count(
     20
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
-        raise error(
-            f"{where}: expected a whole number of at least {least}, got {value!r}. {advice}".strip()
-        )
+        expected = f"expected a whole number of at least {least}, got {short(value)}."
+        raise error(f"{where}: {expected} {advice}".strip())
     return int(value)
