@@ -9,11 +9,12 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from oocdm.errors import FileError, OocdmError
 from oocdm.files.reading import parse_json, read_bytes
 from oocdm.files.writing import recover, write_json
+from oocdm.reading import read
 
 logger = logging.getLogger(__name__)
 
@@ -109,16 +110,19 @@ nowhere, which has no schema.json.
     write_manifest(path)
 
 
+class _Manifest(TypedDict):
+    format: int
+    files: dict[str, str]
+
+
 def _checksums(data: Any, path: Path, error: type[OocdmError]) -> dict[str, str]:
-    files = data.get("files") if isinstance(data, dict) else None
-    if not isinstance(files, dict) or not all(isinstance(text, str) for text in files.values()):
-        raise error(f"`{path}`: expected the checksums of files under the key `files`.")
-    if data.get("format") != FORMAT:
+    found: _Manifest = read(_Manifest, data, f"`{path}`", error, complete=True)
+    if found["format"] != FORMAT:
         raise error(
-            f"`{path}`: expected a manifest of format {FORMAT}, got {data.get('format')!r}: another "
+            f"`{path}`: expected a manifest of format {FORMAT}, got {found['format']}: another "
             "version of oocdm wrote it; read the folder with that version."
         )
-    return files
+    return found["files"]
 
 
 def _checksum(content: bytes) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 
-from oocdm.errors import FileError, OocdmError
+from oocdm.errors import OocdmError
 
 _FULL = "Free some space, or choose another disk."
 _FORBIDDEN = "Change its permissions, or choose another place."
@@ -26,11 +26,11 @@ def told_as(
 ) -> Iterator[None]:
     """Raise what the system says of a file as an `error` that names it.
 
-    >>> with told_as(FileError, "runs/block5/graph.json", "written"):
+    >>> with told_as(OocdmError, "runs/block5/graph.json", "written"):
     ...     raise OSError(errno.ENOSPC, "No space left on device")
     Traceback (most recent call last):
     ...
-    oocdm.errors.FileError: `runs/block5/graph.json` cannot be written: No space left on device. \
+    oocdm.errors.OocdmError: `runs/block5/graph.json` cannot be written: No space left on device. \
 Free some space, or choose another disk.
     """
     try:

@@ -59,5 +59,5 @@ def checksum_of(tensors: Tensors, metadata: dict[str, str]) -> str:
     found = hashlib.sha256(json.dumps([metadata, kinds], sort_keys=True).encode())
     for _, tensor in sorted(tensors.items()):
         plain = tensor.detach().cpu().contiguous()
-        found.update(plain.reshape(-1).view(torch.uint8).numpy())
+        found.update(plain.reshape(-1).view(torch.uint8).numpy().data)
     return found.hexdigest()

@@ -239,7 +239,9 @@ def _fields(data):
 
 @pytest.fixture
 def folder(data, tmp_path):
+    """A folder as another tool would write it, without a manifest, so that it may be changed."""
     data.save(tmp_path / "ants")
+    (tmp_path / "ants" / "manifest.json").unlink()
     return tmp_path / "ants"
 
 
