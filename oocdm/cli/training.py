@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,8 +77,7 @@ def _with_flags(options: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[st
 
 def read_graph(path: Path, data: Dataset) -> Graph:
     """A graph file: rows as a graph prints, or JSON such as a run's `graph.json`."""
-    file = Path(os.path.realpath(path))  # whoever names a link means what it points to
-    content = read_bytes(file, "bytes of JSON", GraphError)
+    content = read_bytes(path, "bytes of JSON", GraphError, is_named=True)
     if path.suffix == ".json":
         return graph_from_json(data.schema, parse_json(content, path, GraphError))
     try:

@@ -61,8 +61,8 @@ class Contents:
         if self.checksums is not None and self.checksums.get(name) != _checksum(content):
             raise self.error(
                 f"`{path}` is not as it was when `{self.folder / MANIFEST}` was written: it was "
-                "damaged or changed since. Take a copy, or make it anew. If it was changed on "
-                f"purpose: oocdm.accept_changes('{self.folder}') or `oocdm accept {self.folder}`."
+                "cut off, damaged or changed since. Take a copy, or make it anew. If it was "
+                f"changed on purpose: oocdm.accept_changes('{self.folder}') or `oocdm accept {self.folder}`."
             )
         return content
 

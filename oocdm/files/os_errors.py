@@ -37,5 +37,7 @@ Free some space, or choose another disk.
         yield
     except OSError as reason:
         words = (reason.strerror or str(reason) or type(reason).__name__).splitlines()[0]
+        if reason.errno == errno.ELOOP:
+            words = "It is a link"
         remedy = advice or _REMEDIES.get(reason.errno or 0, "")
         raise error(f"`{path}` cannot be {doing}: {words.rstrip('.')}. {remedy}".rstrip()) from None

@@ -20,10 +20,14 @@ _NUMBER = re.compile(rb"[-+.\w]+")
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
-def read_bytes(path: Path, what: str, error: type[OocdmError]) -> bytes:
-    """What a regular file holds, if it is within the limit of `what`, such as "bytes of JSON"."""
+def read_bytes(path: Path, what: str, error: type[OocdmError], is_named: bool = False) -> bytes:
+    """What a regular file holds, if it is within the limit of `what`, such as "bytes of JSON".
+
+    Links are followed only to a file that a user named.
+    """
     with told_as(error, path, "read"):
-        descriptor = os.open(path, os.O_RDONLY | CAREFULLY)
+        place = os.path.realpath(path) if is_named else path
+        descriptor = os.open(place, os.O_RDONLY | CAREFULLY)
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
@@ -67,7 +71,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _kind(mode: int) -> str:
     kinds = {
-        stat.S_IFDIR: "a folder",
         stat.S_IFIFO: "a FIFO",
         stat.S_IFSOCK: "a socket",
         stat.S_IFCHR: "a device",

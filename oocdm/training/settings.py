@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from oocdm.errors import ModelError, short
 from oocdm.files import Contents
 from oocdm.reading import Range, Seed, read
+from oocdm.training.given import holdings
 
 CONFIG = "config.json"
 FORMAT = 3  # of the files of a run
@@ -78,11 +79,12 @@ def read_part(contents: Contents, name: str) -> Any:
 def _check_has(contents: Contents, name: str) -> None:
     if not contents.has(name):
         folder = contents.folder
+        was_begun = folder.is_dir() and not holdings(folder)
+        advice = " Nothing was done there yet: give the same command again." if was_begun else ""
         got = "a folder without it" if folder.is_dir() else "no such folder"
         raise ModelError(
             f"Run folder {folder}: expected a file {name}, got {got}. Give a folder that "
-            "`oocdm train -o FOLDER` or `fit(..., folder=...)` has written; if it was ended "
-            "before that file was there, do the same again."
+            f"`oocdm train -o FOLDER` or `fit(..., folder=...)` has written.{advice}"
         )
 
 
