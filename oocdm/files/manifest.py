@@ -62,7 +62,8 @@ class Contents:
             raise self.error(
                 f"`{path}` is not as it was when `{self.folder / MANIFEST}` was written: it was "
                 "cut off, damaged or changed since. Take a copy, or make it anew. If it was "
-                f"changed on purpose: oocdm.accept_changes('{self.folder}') or `oocdm accept {self.folder}`."
+                f"changed on purpose: oocdm.accept_changes('{self.folder}') or `oocdm accept "
+                f"{self.folder}`."
             )
         return content
 
