@@ -20,6 +20,7 @@ PICTURE = Path(__file__).with_name("rooms.png")
 # Column and row of each room, what it is for, and its colour.
 BASE, LEARN, ACT, SHELL = "#e8eef7", "#e3f2e1", "#fdeeda", "#eeeeee"
 PLACES = {
+    "interruption": (4.9, 8, "Ctrl-C", SHELL),
     "errors": (2.0, 0, "what a user can mend", BASE),
     "reading": (2.0, 1, "types and ranges", BASE),
     "files": (0.7, 2, "safe on disk", BASE),

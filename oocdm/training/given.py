@@ -23,6 +23,8 @@ def check_new(who: str, folder: str | Path) -> None:
 
     >>> check_new("fit", "runs/new")
     """
+    if not str(folder):
+        raise ModelError(f"{who}: `folder`: expected the path of a folder, got ''.")
     found = holdings(Path(folder))
     if "config.json" in found:
         raise ModelError(
