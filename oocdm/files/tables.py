@@ -13,7 +13,7 @@ from oocdm.files.limits import check_limit
 
 # A table that takes so many times its size on disk is not what anybody logs, unless it is small.
 USUAL_GROWTH = 50
-_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT96": 12}  # bytes; all others have 8
+_BATCH = 65_536  # rows, after each of which the size is looked at
 
 
 def table_from_bytes(content: bytes, path: Path, error: type[OocdmError]) -> pa.Table:
@@ -24,19 +24,31 @@ def table_from_bytes(content: bytes, path: Path, error: type[OocdmError]) -> pa.
     >>> table_from_bytes(sink.getvalue().to_pybytes(), Path("a.parquet"), OocdmError).num_rows
     2
     """
-    usual = USUAL_GROWTH * len(content)
+
+    def check(size: int) -> None:
+        check_limit(path, "bytes of a table", size, error, USUAL_GROWTH * len(content))
+
+    # What a damaged file says of its columns must not be asked for: Arrow ends the whole process
+    # if that contradicts itself. Reading the same is safe.
     try:
         with pq.ParquetFile(pa.py_buffer(content)) as file:
-            check_limit(path, "bytes of a table", _least_size(file.metadata), error, usual)
-            texts = [f.name for f in file.schema_arrow if _is_text(f.type)]
-            kinds = {name: file.schema_arrow.field(name).type for name in texts}
+            kinds = {f.name: f.type for f in file.schema_arrow if _is_text(f.type)}
+            for field in file.schema_arrow:
+                # A batch may hold any number of these, even if they are missing.
+                if pa.types.is_fixed_size_list(field.type):
+                    check(4 * field.type.list_size * file.metadata.num_rows)
+                elif pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
+                    check(4 * file.scan_contents([field.name]))
         with pq.ParquetFile(
-            pa.py_buffer(content), read_dictionary=texts, page_checksum_verification=True
+            pa.py_buffer(content), read_dictionary=list(kinds), page_checksum_verification=True
         ) as file:
-            table = file.read()
-            table.validate(full=True)
-        size = table.nbytes + sum(map(_size_of_texts, table.columns))
-        check_limit(path, "bytes of a table", size, error, usual)
+            batches, size = [], 0
+            for batch in file.iter_batches(_BATCH):
+                size += batch.nbytes + sum(map(_size_of_texts, batch.columns))
+                check(size)
+                batches.append(batch)
+            table = pa.Table.from_batches(batches, file.schema_arrow)
+        table.validate(full=True)
         for name, kind in kinds.items():
             place = table.column_names.index(name)
             table = table.set_column(place, name, table[name].cast(kind))
@@ -48,22 +60,13 @@ def table_from_bytes(content: bytes, path: Path, error: type[OocdmError]) -> pa.
     return table
 
 
-def _least_size(metadata: pq.FileMetaData) -> int:
-    """Bytes that the cells take at least: each text counts as much as the place where it is."""
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-    return sum(chunk.num_values * _WIDTHS.get(chunk.physical_type, 8) for chunk in chunks)
-
-
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
+    return any(test(kind) for test in (*tests, pa.types.is_large_binary))
 
 
-def _size_of_texts(column: pa.ChunkedArray) -> int:
+def _size_of_texts(column: pa.Array) -> int:
     """Bytes of all texts of a column in which each is there once; 0 of other columns."""
     if not (pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)):
         return 0
-    return sum(
-        pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py() or 0
-        for chunk in column.chunks
-    )
+    return pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from oocdm.errors import DataError
 from oocdm.files import limits
 from oocdm.files.tables import table_from_bytes
+from tests.files.killing import killed
 
 
 def content_of(table: pa.Table) -> bytes:
@@ -49,9 +51,11 @@ ROWS = 200_000
         pa.array(np.zeros(ROWS)),
         pa.array(["x" * 1000] * (ROWS // 100)),
         pa.DictionaryArray.from_arrays(pa.array(np.zeros(ROWS, np.int32)), ["x" * 1000]),
+        pa.array([b"x" * 1000] * (ROWS // 100)),
         pa.array([[0.0] * 10] * (ROWS // 10), pa.list_(pa.float64(), 10)),
+        pa.array([[0.0] * ROWS]),
     ],
-    ids=["numbers", "texts", "coded", "lists"],
+    ids=["numbers", "texts", "coded", "bytes", "lists", "one list"],
 )
 def test_small_files_do_not_become_large_tables(
     column: pa.Array, monkeypatch: pytest.MonkeyPatch
@@ -76,6 +80,39 @@ def test_ten_million_rows_are_within_the_limits() -> None:
     """Three keys of 8 bytes and ten fields of 4, even if all of them hardly change."""
     rows, width = 10**7, 3 * 8 + 10 * 4
     assert rows * width <= limits.LIMITS["bytes of a table"]
+
+
+def test_lists_that_are_longer_than_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a list is missing, Arrow makes place for it."""
+    column = pa.array([[1.0, 2.0], None], pa.list_(pa.float32(), 2))
+    content = content_of(pa.table({"x": column}).replace_schema_metadata())
+    assert read(content)["x"].combine_chunks() == column
+    monkeypatch.setitem(limits.LIMITS, "bytes of a table", 1)
+    wide = pa.table({"x": pa.nulls(2, pa.list_(pa.float32(), 10**6))})
+    with pytest.raises(DataError, match="bytes of a table, got 8,000,000"):
+        read(content_of(wide))
+
+
+def test_damaged_files_are_refused_and_end_no_process() -> None:
+    rows = 60
+    columns = {
+        "number": np.arange(rows),
+        "text": [f"object {i % 3}" for i in range(rows)],
+        "pair": pa.array([[1.0, 2.0], None] * (rows // 2), pa.list_(pa.float32(), 2)),
+        "list": [[0.5]] * rows,
+    }
+    content = content_of(pa.table(columns))
+
+    def damage() -> None:
+        rng = np.random.default_rng(0)
+        for _ in range(1500):
+            damaged = bytearray(content)
+            for place in rng.integers(1, 2000, size=rng.integers(1, 4)).tolist():
+                damaged[-place] ^= 1 << int(rng.integers(8))
+            with suppress(DataError):
+                read(bytes(damaged))
+
+    assert not killed(damage, before=10**9)
 
 
 def test_names_that_are_no_text() -> None:
