@@ -13,7 +13,16 @@ from oocdm.checks import check_method
 from oocdm.data import Dataset, Snapshot, Transitions, load_dataset
 from oocdm.discovery import Discovery, discover_by_tests
 from oocdm.envs import EnvInfo, list_envs, make
-from oocdm.errors import DataError, GraphError, ModelError, OocdmError, PlanError, SchemaError
+from oocdm.errors import (
+    DataError,
+    FileError,
+    GraphError,
+    ModelError,
+    OocdmError,
+    PlanError,
+    SchemaError,
+)
+from oocdm.files import accept_changes
 from oocdm.graph import (
     ClassGraph,
     Edge,
@@ -96,6 +105,7 @@ __all__ = [
     "Evidence",
     "Explanation",
     "FieldReport",
+    "FileError",
     "Finding",
     "FitResult",
     "FlatEnv",
@@ -132,6 +142,7 @@ __all__ = [
     "TrueSimulator",
     "VariableGraph",
     "WorldState",
+    "accept_changes",
     "check_assumptions",
     "check_method",
     "check_world",

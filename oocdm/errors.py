@@ -44,6 +44,10 @@ class ModelError(OocdmError):
     """A model, run folder or checkpoint cannot be built, used or read."""
 
 
+class FileError(OocdmError):
+    """A file or folder cannot be read or written."""
+
+
 class PlanError(OocdmError):
     """A task or planner cannot be used as asked."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import keyword
 import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
@@ -345,6 +346,7 @@ class ObjectClass:
         return tuple(name for name, field in cls.fields.items() if field.is_target)
 
 
+_TABLES = ("steps", "episodes")  # of a dataset, beside those of its classes
 _RESERVED = ("episode", "step", "object", "self")
 
 
@@ -368,6 +370,7 @@ class Schema:
         names = [c.__name__ for c in classes]
         if len(set(names)) < len(names):
             raise SchemaError(f"Schema: class names must differ, got {names}.")
+        _check_file_names(names)
         self.classes: Mapping[str, type[ObjectClass]] = MappingProxyType(
             dict(zip(names, classes, strict=True))
         )
@@ -423,6 +426,8 @@ class Schema:
         classes = data.get("classes") if isinstance(data, Mapping) else None
         if not isinstance(classes, Mapping):
             raise SchemaError('Schema: expected a JSON object with the key "classes".')
+        if unknown := [key for key in data if key != "classes"]:
+            raise SchemaError(f"Schema: expected the key `classes` alone, got `{unknown[0]}` too.")
         return Schema(*(_class_from_json(name, fields) for name, fields in classes.items()))
 
     def difference(self, other: Schema) -> str | None:
@@ -471,6 +476,20 @@ def _class_from_json(name: str, fields: Any) -> type[ObjectClass]:
         raise SchemaError(f"Class `{name}`: expected a JSON object a field, got {short(fields)}.")
     _check_name(name, name)
     return type(name, (ObjectClass,), {f: field_from_json(d) for f, d in fields.items()})
+
+
+def _check_file_names(names: list[str]) -> None:
+    """Refuse classes whose tables could not lie in one folder, with those of every dataset."""
+    taken = {name: f"the table `{name}` of every dataset" for name in _TABLES}
+    for name in names:
+        # As file systems tell names apart that do not look at case, or at how letters are composed.
+        file = unicodedata.normalize("NFKC", name).casefold()
+        if file in taken:
+            raise SchemaError(
+                f"Class `{name}`: its table would have the same file as {taken[file]}. Choose "
+                "another name."
+            )
+        taken[file] = f"that of the class `{name}`"
 
 
 def _check_name(name: str, class_name: str) -> None:

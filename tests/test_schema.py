@@ -389,6 +389,21 @@ def test_difference_in_words() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["steps", "Episodes"])
+def test_classes_whose_tables_would_be_those_of_every_dataset(name: str) -> None:
+    same = f"Class `{name}`: its table would have the same file as the table `{name.lower()}` of "
+    with fails(same + "every dataset. Choose another name."):
+        Schema(type(name, (ObjectClass,), {"x": Real()}))
+
+
+def test_classes_whose_tables_some_systems_cannot_tell_apart() -> None:
+    with fails(
+        "Class `BLOCK`: its table would have the same file as that of the class `Block`. Choose "
+        "another name."
+    ):
+        Schema(Block, type("BLOCK", (ObjectClass,), {"x": Real()}))
+
+
 def test_schema_errors() -> None:
     with fails("Schema: expected at least one class, got none."):
         Schema()

@@ -25,7 +25,7 @@ NAMES = {
     *("Layout", "Structure", "Evidence", "EdgeEvidence"),
     *("Dataset", "Transitions", "Snapshot", "load_dataset"),
     *("AbstractWorld", "WorldState", "check_world", "collect", "make", "list_envs", "EnvInfo"),
-    *("fit", "resume", "load", "FitResult", "Progress", "Schedule"),
+    *("fit", "resume", "load", "FitResult", "Progress", "Schedule", "accept_changes"),
     *("AbstractMethod", "AbstractVariableMethod", "check_method"),
     *("Oocdm", "Oofull", "ModelOptions"),
     *("discover", "discover_variables", "discover_by_tests", "Discovery"),
@@ -37,7 +37,15 @@ NAMES = {
     *("run_episodes", "EpisodeResults", "EpisodesProgress", "Moment"),
     *("LearnedEnv", "LearnedVectorEnv", "FlatEnv", "StableBaselinesEnv"),
     "save_adjacency",
-    *("OocdmError", "SchemaError", "DataError", "GraphError", "ModelError", "PlanError"),
+    *(
+        "OocdmError",
+        "SchemaError",
+        "FileError",
+        "DataError",
+        "GraphError",
+        "ModelError",
+        "PlanError",
+    ),
 }
 
 # Slow to load, and not needed by every script.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -13,7 +12,9 @@ from typing import Any
 
 import torch
 
+from oocdm.errors import FileError
 from oocdm.files import write_json
+from oocdm.files.reading import read_json
 
 Result = dict[str, Any]
 
@@ -28,7 +29,7 @@ def recall(folder: str | Path | None, name: str, measure: Callable[[], Result]) 
         return measure()
     path = Path(folder) / f"{name}.json"
     if path.is_file():
-        found: Result = json.loads(path.read_text())
+        found: Result = read_json(path, FileError)
         return found
     result = measure()
     write_json(path, result)

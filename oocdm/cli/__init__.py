@@ -32,6 +32,7 @@ _add(app, "train", runs.train, "oocdm train data/block5 --method oocdm --seed 0 
 _add(app, "resume", runs.resume, "oocdm resume runs/block5")
 _add(app, "discover", runs.discover, "oocdm discover runs/block5 --data data/other --threshold 0.1")
 _add(app, "eval", runs.evaluate, "oocdm eval runs/block5 --data data/other")
+_add(app, "accept", runs.accept, "oocdm accept runs/block5")
 _add(app, "plan", plan.plan, "oocdm plan runs/mouse --env mouse --episodes 10 --render episode.gif")
 _add(benchmarks, "paper", bench.paper, "oocdm bench paper --env block5 --seeds 0-2 --json")
 _add(benchmarks, "speed", bench.speed, "oocdm bench speed --env block5 --json")

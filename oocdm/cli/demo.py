@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,8 @@ import oocdm
 from oocdm.cli.output import AsJson, Output, Seed, Threads, use_threads
 from oocdm.cli.training import PICTURE, follow
 from oocdm.errors import OocdmError
+from oocdm.files.lock import locked
+from oocdm.files.writing import remove_folder
 from oocdm.report.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -87,9 +88,13 @@ def demo(
 
 def _clear(run: Path) -> None:
     """Remove the run of an earlier demo, and nothing else."""
-    if run.exists() and not (run / "config.json").is_file():
+    from oocdm.training.given import holdings
+
+    if (run / "config.json").is_file():
+        with locked("demo", run):
+            remove_folder(run)
+    elif holdings(run):
         raise OocdmError(f"`{run}` exists and is not a run. Choose another folder with -o.")
-    shutil.rmtree(run, ignore_errors=True)
 
 
 def _collect(steps: int, seed: int, ood: bool) -> Dataset:
@@ -111,7 +116,7 @@ def _fit(data: Dataset, size: _Size, seed: int, run: Path, data_folder: Path) ->
             folder=run,
             callback=callback,
             max_seconds=size.max_seconds,
-            config={"data": str(data_folder.resolve())},
+            data_folder=data_folder.resolve(),
             schedule=schedule,
         ),
         run,

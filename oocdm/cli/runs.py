@@ -9,13 +9,8 @@ import typer
 
 import oocdm
 from oocdm.cli.output import AsJson, Output, Seed, Threads, use_threads
-from oocdm.cli.training import (
-    choose_method,
-    follow,
-    is_finished,
-    read_graph,
-    show_result,
-)
+from oocdm.cli.training import PICTURE, choose_method, draw, follow, read_graph, show_result
+from oocdm.errors import ModelError
 from oocdm.report.progress import ProgressBar
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
@@ -83,7 +78,7 @@ def train(
             folder=output,
             callback=callback,
             max_seconds=None if minutes is None else 60 * minutes,
-            config={"data": str(data.resolve())},
+            data_folder=data.resolve(),
         ),
         output,
     )
@@ -93,13 +88,16 @@ def train(
 def resume(
     run: Run,
     data: Annotated[Path | None, typer.Option(help="Dataset, if it has moved.")] = None,
-    threads: Threads = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with an interrupted run; the result equals that of an uninterrupted one."""
-    use_threads(threads)
-    if is_finished(run):
-        result = oocdm.load(run)
+    """Go on with an interrupted run, with its threads; the result equals an uninterrupted one."""
+    from oocdm.files import Contents
+    from oocdm.training.run import is_finished
+
+    if is_finished(Contents.of(run, ModelError)):
+        result = oocdm.resume(run)
+        if not (run / PICTURE).is_file():  # it was ended before it was drawn
+            draw(run, result)
     else:
         dataset = None if data is None else oocdm.load_dataset(data)
         result = follow(lambda callback: oocdm.resume(run, dataset, callback), run)
@@ -153,6 +151,17 @@ def _ask_for_graph(
         for edge in edges:
             out.say(f"  {sign} {edge}")
     return {**graph_to_json(found.graph, found.evidence), "added": added, "dropped": dropped}
+
+
+def accept(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Of a run or a dataset.")],
+    as_json: AsJson = False,
+) -> None:
+    """Take the files of a run or a dataset as they are, after they were changed on purpose."""
+    out = Output(as_json)
+    oocdm.accept_changes(folder)
+    out.say(f"The files of {folder} are taken as they are now.")
+    out.finish({"folder": str(folder)})
 
 
 def evaluate(run: Run, data: Data, threads: Threads = 1, as_json: AsJson = False) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,8 @@ import yaml
 
 from oocdm.cli.output import Output
 from oocdm.errors import GraphError, ModelError
+from oocdm.files.reading import parse_json, read_bytes
+from oocdm.files.writing import check_own_folder
 from oocdm.graph import graph_from_json, graph_from_rows
 from oocdm.interruption import INTERRUPTED
 from oocdm.reading import read_yaml
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
 
 PICTURE = "graph.png"
 CURVES = "tensorboard"
-
-
-def is_finished(run: Path) -> bool:
-    """Whether a run was trained to its end."""
-    return (run / "history.json").is_file()
 
 
 def choose_method(
@@ -83,24 +79,21 @@ def _with_flags(options: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[st
 
 def read_graph(path: Path, data: Dataset) -> Graph:
     """A graph file: rows as a graph prints, or JSON such as a run's `graph.json`."""
-    schema = data.schema
+    content = read_bytes(path, "bytes of JSON", GraphError, is_named=True)
+    if path.suffix == ".json":
+        return graph_from_json(data.schema, parse_json(content, path, GraphError))
     try:
-        text = path.read_text()
-        found = json.loads(text) if path.suffix == ".json" else None
-    except (OSError, ValueError) as error:
+        rows = [row for row in content.decode().splitlines() if row.strip()]
+    except UnicodeDecodeError as error:
         raise GraphError(f"`{path}` cannot be read as a graph: {error}") from None
-    if found is not None:
-        return graph_from_json(schema, found if isinstance(found, dict) else {})
-    rows = [row for row in text.splitlines() if row.strip()]
-    return graph_from_rows(schema, rows, data.max_counts)
+    return graph_from_rows(data.schema, rows, data.max_counts)
 
 
 def follow(
     train: Callable[[Callback], FitResult], run: Path, true: ClassGraph | None = None
 ) -> FitResult:
     """Train with a progress bar and TensorBoard curves, then draw the graph into the run."""
-    from oocdm.report.adjacency import save_adjacency
-
+    check_own_folder(run / CURVES)
     with ProgressBar() as bar, ScalarLog(run / CURVES) as log:
 
         def tell(progress: Progress) -> None:
@@ -114,8 +107,15 @@ def follow(
             typer.echo(f"Interrupted.{advice}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         log.write_rounds(result.history)
-    save_adjacency(run / PICTURE, result.graph, result.evidence, true)
+    draw(run, result, true)
     return result
+
+
+def draw(run: Path, result: FitResult, true: ClassGraph | None = None) -> None:
+    """Draw the graph into the run."""
+    from oocdm.report.adjacency import save_adjacency
+
+    save_adjacency(run / PICTURE, result.graph, result.evidence, true)
 
 
 def show_result(out: Output, result: FitResult, run: Path) -> None:

@@ -3,14 +3,14 @@
 `schema.json`; `<Class>.parquet` with the columns episode, step, object and one per field (null =
 missing); `steps.parquet` with episode, step, reward, terminated, truncated; `episodes.parquet`
 with episode and anything about it. An object that is absent in a step has no row there.
+`manifest.json` has a checksum for each of these files.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-import shutil
-import uuid
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from oocdm.data.column import Column, Keys
 from oocdm.data.log import Log
+from oocdm.data.matching import warn_of_mismatch
 from oocdm.data.table import (
     KEY_COLUMNS,
     STEP_COLUMNS,
@@ -30,8 +31,14 @@ from oocdm.data.table import (
     codes_of,
     whole_numbers,
 )
-from oocdm.errors import DataError, SchemaError
+from oocdm.errors import DataError, FileError, SchemaError
+from oocdm.files import Contents, write_manifest
+from oocdm.files.os_errors import told_as
+from oocdm.files.tables import table_from_bytes
+from oocdm.files.writing import whole_folder
 from oocdm.schema import Boolean, Field, Schema
+
+logger = logging.getLogger(__name__)
 
 _NAN_ADVICE = "NaN is not a value; write null where a value is missing."
 
@@ -56,40 +63,19 @@ def write_log(log: Log, folder: str | os.PathLike[str], overwrite: bool = False)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_log(read_frames({"Ball": frame}, Schema(Ball)), f"{folder}/balls")
     ...     print(sorted(os.listdir(f"{folder}/balls")))
-    ['Ball.parquet', 'episodes.parquet', 'schema.json', 'steps.parquet']
+    ['Ball.parquet', 'episodes.parquet', 'manifest.json', 'schema.json', 'steps.parquet']
     """
     path = Path(folder)
-    if path.exists():
-        if not overwrite:
+    with told_as(FileError, path, "written"):
+        if path.exists() and not overwrite:
             raise DataError(
                 f"`{path}` exists already. Choose another folder, or pass overwrite=True."
             )
-        if not (path / "schema.json").is_file() or _is_run(path):
+        if path.exists() and (not (path / "schema.json").is_file() or _is_run(path)):
             raise DataError(f"`{path}` is not a dataset folder, so it is not overwritten.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # A rename within one folder is atomic, so readers see no dataset or a whole one.
-    draft = path.parent / f".{path.name}.{uuid.uuid4().hex}.draft"
-    try:
-        draft.mkdir()
+    with whole_folder(path) as draft:
         _write(log, draft)
-        _replace(path, draft)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def _replace(path: Path, draft: Path) -> None:
-    """Put the draft in the place of `path`; what was there goes only once the draft is in."""
-    if not path.exists():
-        draft.rename(path)
-        return
-    old = draft.with_suffix(".old")
-    path.rename(old)
-    try:
-        draft.rename(path)
-    except BaseException:
-        old.rename(path)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        write_manifest(draft)
 
 
 def read_log(folder: str | os.PathLike[str]) -> Log:
@@ -102,20 +88,26 @@ def read_log(folder: str | os.PathLike[str]) -> Log:
 Write one with `Dataset.save` or `oocdm collect`.
     """
     path = Path(folder)
-    schema = _read_schema(path)
+    contents = Contents.of(path, DataError)
+    schema = _read_schema(contents)
     tables = {}
     for name in schema.classes:
-        tables[name] = _read_table(path / f"{name}.parquet")
+        tables[name] = _read_table(contents, f"{name}.parquet")
         what = f"`{path / f'{name}.parquet'}`"
         check_columns(what, tables[name].column_names, (*KEY_COLUMNS, *schema.fields(name)))
     keys = {n: _read_keys(t, f"`{path / f'{n}.parquet'}`") for n, t in tables.items()}
-    steps = _read_steps(path / "steps.parquet")
-    episodes = _read_episodes(path / "episodes.parquet", steps)
+    steps = _read_steps(contents)
+    episodes = _read_episodes(contents, steps)
 
     def read(column: Column) -> tuple[np.ndarray, np.ndarray]:
         return _read_column(tables[column.class_name][column.field_name], column)
 
-    return build_log(schema, keys, steps, episodes, read, _NAN_ADVICE)
+    log = build_log(schema, keys, steps, episodes, read, _NAN_ADVICE)
+    if contents.checksums is None:  # nobody vouches for it
+        contents.warn_if_unlisted()
+        _warn_of_empty(tables, path)
+        warn_of_mismatch(log)
+    return log
 
 
 def _write(log: Log, folder: Path) -> None:
@@ -170,7 +162,8 @@ def _to_arrow(field: Field, values: np.ndarray, missing: np.ndarray) -> pa.Array
     return pa.array(values, mask=missing)
 
 
-def _read_schema(folder: Path) -> Schema:
+def _read_schema(contents: Contents) -> Schema:
+    folder = contents.folder
     if not folder.is_dir():
         raise DataError(
             f"`{folder}`: expected a dataset folder, got {'a file' if folder.exists() else 'none'}."
@@ -182,14 +175,14 @@ def _read_schema(folder: Path) -> Schema:
             "`oocdm.load`, and give the folder of its data here."
         )
     path = folder / "schema.json"
-    try:
-        return Schema.from_json(json.loads(path.read_text()))
-    except FileNotFoundError:
+    if not contents.has(path.name):
         raise DataError(
             f"`{path}` is missing, so `{folder}` is not a dataset folder. "
             "Write one with `Dataset.save` or `oocdm collect`."
-        ) from None
-    except (OSError, ValueError, AttributeError, SchemaError) as error:
+        )
+    try:
+        return Schema.from_json(contents.read_json(path.name))
+    except SchemaError as error:
         raise DataError(f"`{path}` cannot be read as a schema: {error}") from None
 
 
@@ -198,30 +191,33 @@ def _is_run(folder: Path) -> bool:
     return (folder / "config.json").is_file() and not (folder / "steps.parquet").is_file()
 
 
-def _read_table(path: Path) -> pa.Table:
-    if not path.is_file():
-        holds = f" It holds {_HOLDS[path.name]}." if path.name in _HOLDS else ""
+def _read_table(contents: Contents, name: str) -> pa.Table:
+    path = contents.folder / name
+    if not contents.has(name):
+        holds = f" It holds {_HOLDS[name]}." if name in _HOLDS else ""
         raise DataError(
             f"`{path}` is missing from the dataset folder.{holds} Write the dataset again; "
             "`Dataset.save` writes all files."
         )
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table = file.read()
-            table.validate()
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(
-            f"`{path}` cannot be read as Parquet; it may be cut off or damaged "
-            f"({str(error).splitlines()[0]}). Write the dataset again."
-        ) from None
+    table = table_from_bytes(contents.read(name), path, DataError)
     # pandas writes its row labels, which mean nothing here, along with a frame.
     return table.drop([n for n in table.column_names if n.startswith("__index_level_")])
+
+
+def _warn_of_empty(tables: dict[str, pa.Table], folder: Path) -> None:
+    """Say which classes have no rows at all: a table may have been emptied by mistake."""
+    for name, table in tables.items():
+        if table.num_rows == 0 and any(other.num_rows for other in tables.values()):
+            logger.warning(
+                "`%s`: the table has no rows, so the class `%s` has no objects.",
+                *(folder / f"{name}.parquet", name),
+            )
 
 
 def _read_keys(table: pa.Table, what: str) -> Keys:
     episode, step = (_whole_numbers(table[name], name, what) for name in KEY_COLUMNS[:2])
     column = table["object"]
-    if _is_number(column.type):
+    if _is_number(column.type) or _is_empty(column):
         ids, code = np.unique(_whole_numbers(column, "object", what), return_inverse=True)
         return Keys(episode, step, code, ids)
     if not _is_text(column.type) or column.null_count:
@@ -254,6 +250,8 @@ def _factorize(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _whole_numbers(column: pa.ChunkedArray, name: str, what: str) -> np.ndarray:
+    if _is_empty(column):
+        return np.zeros(0, np.int64)
     if not _is_number(column.type):
         raise DataError(
             f"{what}: column `{name}`: expected whole numbers without null, got {column.type}."
@@ -261,13 +259,18 @@ def _whole_numbers(column: pa.ChunkedArray, name: str, what: str) -> np.ndarray:
     return whole_numbers(np.asarray(column.to_numpy()), f"{what}: column `{name}`")
 
 
+def _is_empty(column: pa.ChunkedArray) -> bool:
+    """Whether a column has no cells, and so, as pandas writes it, no type either."""
+    return len(column) == 0 and bool(pa.types.is_null(column.type))
+
+
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _read_steps(path: Path) -> Steps:
-    what = f"`{path}`"
-    table = _read_table(path)
+def _read_steps(contents: Contents) -> Steps:
+    what = f"`{contents.folder / 'steps.parquet'}`"
+    table = _read_table(contents, "steps.parquet")
     check_columns(what, table.column_names, STEP_COLUMNS)
     columns = {name: _whole_numbers(table[name], name, what) for name in STEP_COLUMNS[:2]}
     for name in STEP_COLUMNS[2:]:
@@ -275,9 +278,9 @@ def _read_steps(path: Path) -> Steps:
     return Steps.of(columns, what)
 
 
-def _read_episodes(path: Path, steps: Steps) -> dict[str, np.ndarray]:
-    what = f"`{path}`"
-    table = _read_table(path)
+def _read_episodes(contents: Contents, steps: Steps) -> dict[str, np.ndarray]:
+    what = f"`{contents.folder / 'episodes.parquet'}`"
+    table = _read_table(contents, "episodes.parquet")
     check_columns(what, table.column_names, ("episode",), table.column_names)
     columns = {name: _read_any(table[name]) for name in table.column_names}
     columns["episode"] = _whole_numbers(table["episode"], "episode", what)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import numpy as np
 
 from oocdm.errors import GraphError
 from oocdm.graph.class_graph import AbstractEdgeSpace, Graph
 from oocdm.graph.edge_evidence import EdgeEvidence
-from oocdm.reading import known_name
+from oocdm.reading import AnyNumber, known_name, read
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # yes and no were decided by the data; undecided edges are not in the graph but open; untestable
 # ones cannot occur in the data; required and forbidden ones were given by the user.
-DECISIONS = ("yes", "no", "undecided", "untestable", "required", "forbidden")
+Decision = Literal["yes", "no", "undecided", "untestable", "required", "forbidden"]
+DECISIONS: tuple[str, ...] = get_args(Decision)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -216,19 +217,29 @@ class Evidence:
     @staticmethod
     def from_rows(edges: AbstractEdgeSpace, rows: Sequence[Mapping[str, Any]]) -> Evidence:
         """Read back what `rows` gave."""
-        if [row.get("edge") for row in rows] != list(edges.names):
+        read_rows: list[Any] = read(list[_Row], rows, "Evidence", GraphError, complete=True)
+        if [row["edge"] for row in read_rows] != list(edges.names):
             raise GraphError("Evidence: expected one row for each possible edge, in their order.")
-        try:
-            numbers = {
-                f.name: np.array(
-                    [np.nan if row[f.name] is None else row[f.name] for row in rows], float
-                )
-                for f in fields(Evidence)[1:-1]
-            }
-            decision = np.array([str(row["decision"]) for row in rows])
-            return Evidence(edges, **numbers, decision=decision)
-        except KeyError as error:
-            raise GraphError(f"Evidence: a row lacks {error}.") from None
+        numbers = {
+            f.name: np.array([_number(row[f.name]) for row in read_rows], float)
+            for f in fields(Evidence)[1:-1]
+        }
+        decision = np.array([row["decision"] for row in read_rows])
+        return Evidence(edges, **numbers, decision=decision)
+
+
+class _Row(TypedDict):
+    edge: str
+    score: AnyNumber | None
+    low: AnyNumber | None
+    high: AnyNumber | None
+    p_value: AnyNumber | None
+    stability: AnyNumber | None
+    decision: Decision
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
 
 
 def decision_words(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from oocdm.errors import GraphError, short
 from oocdm.graph.class_graph import ClassGraph, Graph
 from oocdm.graph.variable import variable_names
 from oocdm.graph.variable_graph import VariableGraph
@@ -16,6 +17,10 @@ _OF_VARIABLE = re.compile(r"\s*\w+\[\d+\]\.")  # a row such as `Ball[0].x <- Bal
 
 def graph_from_json(schema: Schema, data: Mapping[str, Any]) -> Graph:
     """Read back what `to_json` of either kind of graph wrote."""
+    if not isinstance(data, Mapping):
+        raise GraphError(
+            f'Graph: expected a JSON object with a list under the key "edges", got {short(data)}.'
+        )
     return (VariableGraph if "inputs" in data else ClassGraph).from_json(schema, data)
 
 

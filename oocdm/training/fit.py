@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from oocdm.data.dataset import Dataset, load_dataset
 from oocdm.data.object_names import check_object_names, object_names
-from oocdm.errors import DataError, GraphError, ModelError, suggest
-from oocdm.files import write_json
+from oocdm.errors import (
+    DataError,
+    FileError,
+    GraphError,
+    ModelError,
+    short,
+    suggest,
+)
+from oocdm.files import Contents, write_json, write_manifest
+from oocdm.files.lock import locked
+from oocdm.files.manifest import MANIFEST
+from oocdm.files.os_errors import told_as
+from oocdm.files.reading import parse_json
+from oocdm.files.temporaries import sweep
+from oocdm.files.writing import whole_folder
 from oocdm.graph import (
     ClassGraph,
     Evidence,
@@ -37,23 +55,29 @@ from oocdm.schema import Schema
 from oocdm.training.given import check_new, checksum
 from oocdm.training.run import (
     CHECKPOINT,
+    GRAPH,
+    HISTORY,
+    LEARNED,
+    MODEL,
+    SCHEMA,
+    can_go_on,
     graph_to_json,
-    load_weights,
+    is_finished,
+    new_run,
     read_checkpoint,
     read_graph,
-    read_json,
-    read_tensors,
+    read_history,
+    read_schema,
+    read_weights,
     remove_checkpoints,
     write_checkpoint,
-    write_tensors,
+    write_metrics,
+    write_weights,
 )
+from oocdm.training.settings import CONFIG, Settings
 from oocdm.training.trainer import Callback, Trainer
 
 logger = logging.getLogger(__name__)
-
-FORMAT = 2  # of the files of a run
-MODEL, LEARNED = "model.safetensors", "learned.safetensors"
-HISTORY = "history.json"  # written last: who finds it has a whole run
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,18 +121,29 @@ class FitResult:
         return ClassGraph.covering(self.schema, self.graph)
 
     @checked(ModelError)
-    def save(self, folder: str | Path, **config: Any) -> None:
-        """Write the run to a new folder: config, schema, graph and weights."""
-        check_new("save", folder)
-        self._write(Path(folder), config)
+    def save(self, folder: str | Path, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the run to a new folder, all of it or nothing: config, schema, graph and weights.
 
-    def _write(self, path: Path, config: dict[str, Any]) -> None:
-        priors = None if self.priors is None else self.priors.to_json()
-        told = {"priors": priors, "objects": self.objects, **config}
-        _write_settings(path, self.method, self.model, self.seed, told)
+        `notes` are anything of yours that JSON can hold; they are kept in `config.json`.
+        """
+        check_new("save", folder)
+        settings = Settings(
+            method=self.method.to_json(),
+            seed=self.seed,
+            priors=None if self.priors is None else self.priors.to_json(),
+            objects=_as_lists(self.objects),
+            counts=None if self.model.counts is None else dict(self.model.counts),
+            notes=_read_notes("save", notes),
+        )
+        with whole_folder(Path(folder)) as draft:
+            _write_settings(draft, settings, self.schema)
+            self._write(draft)
+            write_manifest(draft)
+
+    def _write(self, path: Path) -> None:
         for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
-            write_tensors(path / name, dict(model.state_dict()), {"format": "oocdm-1"})
-        write_json(path / "graph.json", graph_to_json(self.graph, self.evidence))
+            write_weights(path / name, model)
+        write_json(path / GRAPH, graph_to_json(self.graph, self.evidence))
         write_json(path / HISTORY, {"seconds": self.seconds, "rounds": self.history})
 
 
@@ -124,7 +159,8 @@ def fit(
     folder: str | Path | None = None,
     callback: Callback | None = None,
     max_seconds: NotNegative | None = None,
-    config: dict[str, Any] | None = None,
+    notes: Mapping[str, Any] | None = None,
+    data_folder: str | Path | None = None,
     **options: Any,
 ) -> FitResult:
     """Learn a causal world model from logged transitions.
@@ -132,11 +168,15 @@ def fit(
     With `graph`, a graph or the rows of one, it is known and not discovered. Rows are between
     classes or, for methods that know objects one by one, between variables, such as
     `Block[1].s1 <- Block[0].s1`. `priors` are what is known of single edges: rows such as
-    `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. With `folder`
-    checkpoints are written there after every round, so that `resume` can go on after an
-    interruption, and the finished run at the end. `max_seconds` shortens training to that time.
-    Further options are the method's own. A run of a method that is given as an object, and that no
-    installed package adds, is read again with its class: `load(folder, method=Mine)`.
+    `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. `max_seconds` shortens
+    training to that time. Further options are the method's own. A run of a method that is given as
+    an object, and that no installed package adds, is read again with its class:
+    `load(folder, method=Mine)`.
+
+    With `folder` checkpoints are written there after every round, so that `resume` can go on after
+    an interruption, and the finished run at the end. Nobody else can write to it meanwhile.
+    `data_folder` is where `resume` finds the dataset; `notes` are anything of yours that JSON can
+    hold, kept in the run's `config.json`.
 
     >>> import oocdm
     >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=300, seed=0)
@@ -153,18 +193,26 @@ def fit(
     if graph is not None and known.rows:
         raise GraphError("fit: expected a known graph or priors, got both.")
     known_graph = _read_graph(data, graph)
-    trainer = Trainer(data, chosen, seed, known_graph, device, known)
-    extra = {
-        "known_graph": None if known_graph is None else known_graph.to_json(),
-        "priors": known.to_json(),
-        "objects": object_names(data) if chosen.needs_fixed_objects else None,
-        "max_seconds": max_seconds,
-        "data_checksum": checksum(data),
-        **(config or {}),
-    }
-    if folder is not None:
-        _write_settings(Path(folder), chosen, trainer.model, seed, extra)
-    return _finish(trainer, folder, callback, max_seconds, extra)
+    own = _read_notes("fit", notes)
+    with nullcontext(None) if folder is None else new_run("fit", folder) as path:
+        trainer = Trainer(data, chosen, seed, known_graph, device, known)
+        counts = trainer.model.counts
+        settings = Settings(
+            method=chosen.to_json(),
+            seed=seed,
+            priors=known.to_json(),
+            known_graph=None if known_graph is None else known_graph.to_json(),
+            objects=object_names(data) if chosen.needs_fixed_objects else None,
+            counts=None if counts is None else dict(counts),
+            max_seconds=max_seconds,
+            threads=torch.get_num_threads(),
+            data=None if data_folder is None else os.path.abspath(data_folder),
+            data_checksum=checksum(data),
+            notes=own,
+        )
+        if path is not None:
+            _write_settings(path, settings, data.schema)
+        return _finish(trainer, path, callback, settings)
 
 
 @checked(ModelError)
@@ -176,73 +224,134 @@ def resume(
 ) -> FitResult:
     """Go on with an interrupted run; the result equals that of an uninterrupted one.
 
-    Without `data` the dataset is read from where the run's config says it was. `method` is the
-    class of a method of one's own that no installed package adds.
+    To the bit, on a processor of the same kind: torch uses as many threads as when the run was
+    begun. Without `data` the dataset is read from where the run's config says it was. `method` is
+    the class of a method of one's own that no installed package adds.
     """
     path = Path(folder)
-    config = _read_config(path)
-    if (path / HISTORY).is_file():
-        return load(path, method)
-    chosen = _method_of(path, config, method)
+    contents = Contents.of(path, ModelError)
+    settings = Settings.read(contents)
+    if is_finished(contents) and not contents.has(CHECKPOINT):
+        return _load(contents, settings, method)
+    with locked("resume", path):
+        sweep(path)
+        return _go_on(path, data, callback, method)
+
+
+def _go_on(
+    path: Path,
+    data: Dataset | None,
+    callback: Callback | None,
+    method: type[AbstractMethod] | None,
+) -> FitResult:
+    contents = Contents.of(path, ModelError)
+    settings = Settings.read(contents)
+    if is_finished(contents):  # and was ended while it tidied up, or somebody else was faster
+        remove_checkpoints(path)
+        return _load(contents, settings, method)
+    with told_as(FileError, path / MANIFEST, "removed"):
+        (path / MANIFEST).unlink(missing_ok=True)  # there will be another
+    contents = replace(contents, checksums=None)
+    chosen = _method_of(path, settings.method, method)
     if data is None:
-        if not config.get("data"):
-            raise ModelError(f"Run {path} does not say where its data are: pass data=.")
-        try:
-            data = load_dataset(config["data"])
-        except DataError as error:
-            raise DataError(
-                f"Run {path} was begun with the dataset {config['data']}: {error} If it was "
-                "moved, say where it is: resume(..., data=...) or `oocdm resume --data`."
-            ) from None
+        data = _data_of(path, settings)
     checked_data("resume", data)
-    schema = Schema.from_json(read_json(path / "schema.json"))
+    schema = read_schema(contents)
     data.check_schema(schema, f"run {path}")
-    if config.get("data_checksum", checksum(data)) != checksum(data):
+    if settings.data_checksum not in (None, checksum(data)):
         raise DataError(
             f"resume: expected the data that run {path} was begun with, got others of the same "
             f"schema: {data!r}. Give the same ones, or fit anew."
         )
-    check_object_names("resume", data, config.get("objects") or {})
-    known = config.get("known_graph")
-    trainer = Trainer(
-        data,
-        chosen,
-        int(config["seed"]),
-        None if known is None else graph_from_json(schema, known),
-        priors=Priors.from_json(schema, config.get("priors")),
-    )
-    if (path / CHECKPOINT).is_file():
-        read_checkpoint(path, trainer)
-    extra = {k: v for k, v in config.items() if k not in ("method", "seed")}
-    return _finish(trainer, path, callback, config.get("max_seconds"), extra)
+    check_object_names("resume", data, settings.objects or {})
+    known = settings.known_graph
+    with _threads(settings.threads):
+        trainer = Trainer(
+            data,
+            chosen,
+            settings.seed,
+            None if known is None else graph_from_json(schema, known),
+            priors=Priors.from_json(schema, settings.priors),
+        )
+        if contents.has(CHECKPOINT):
+            read_checkpoint(contents, trainer, settings)
+        return _finish(trainer, path, callback, settings)
+
+
+def _data_of(path: Path, settings: Settings) -> Dataset:
+    if settings.data is None:
+        raise ModelError(f"Run {path} does not say where its data are: pass data=.")
+    try:
+        return load_dataset(settings.data)
+    except DataError as error:
+        raise DataError(
+            f"Run {path} was begun with the dataset {settings.data}: {error} If it was "
+            "moved, say where it is: resume(..., data=...) or `oocdm resume --data`."
+        ) from None
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Let torch use so many threads meanwhile: sums depend on how they are divided."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @checked(ModelError)
 def load(folder: str | Path, method: type[AbstractMethod] | None = None) -> FitResult:
     """Read a run that `FitResult.save` or `fit(folder=...)` wrote.
 
-    `method` is the class of a method of one's own that no installed package adds.
+    Every file is checked against the checksums of the run's manifest. `method` is the class of a
+    method of one's own that no installed package adds.
     """
-    path = Path(folder)
-    config = _read_config(path)
-    if not (path / HISTORY).is_file() and (path / CHECKPOINT).is_file():
+    contents = Contents.of(Path(folder), ModelError)
+    settings = Settings.read(contents)
+    if not is_finished(contents) and (contents.has(CHECKPOINT) or not contents.has(MODEL)):
         raise ModelError(
-            f"Run {path} is not finished. Go on with it: oocdm.resume or `oocdm resume {path}`."
+            f"Run {folder} is not finished. Go on with it: oocdm.resume or `oocdm resume {folder}`."
         )
-    schema = Schema.from_json(read_json(path / "schema.json"))
-    chosen = _method_of(path, config, method)
-    counts = config.get("counts")
-    model, learned = (_read_model(path / name, chosen, schema, counts) for name in (MODEL, LEARNED))
-    graph, evidence = read_graph(path, model.edges)
-    history = read_json(path / HISTORY)
+    return _load(contents, settings, method)
+
+
+def _load(contents: Contents, settings: Settings, method: type[AbstractMethod] | None) -> FitResult:
+    contents.warn_if_unlisted()
+    schema = read_schema(contents)
+    chosen = _method_of(contents.folder, settings.method, method)
+    model, learned = (
+        _read_model(contents, name, chosen, settings.counts, schema) for name in (MODEL, LEARNED)
+    )
+    graph, evidence = read_graph(contents, model.edges)
+    history, seconds = read_history(contents)
     return FitResult(
         *(model, graph, evidence, learned, chosen),
-        int(config["seed"]),
-        history["rounds"],
-        history["seconds"],
-        config.get("objects"),
-        Priors.from_json(schema, config.get("priors")),
+        settings.seed,
+        history,
+        seconds,
+        settings.objects,
+        Priors.from_json(schema, settings.priors),
     )
+
+
+def _read_model(
+    contents: Contents,
+    name: str,
+    method: AbstractMethod,
+    counts: dict[str, int] | None,
+    schema: Schema,
+) -> AbstractWorldModel:
+    try:
+        model = method.build(schema, Scales.unit(schema), counts)
+    except (RuntimeError, TypeError, ValueError, MemoryError) as error:  # such as one of any size
+        raise ModelError(
+            f"Run {contents.folder}: its schema and settings make no network: "
+            f"{str(error).splitlines()[0]}. Were they changed?"
+        ) from error
+    read_weights(contents, name, model)
+    return model
 
 
 def _choose_method(
@@ -271,10 +380,10 @@ def _choose_method(
 
 
 def _method_of(
-    path: Path, config: dict[str, Any], own: type[AbstractMethod] | None
+    path: Path, options: dict[str, Any], own: type[AbstractMethod] | None
 ) -> AbstractMethod:
     """The method of a run, of the class `own` if it is given."""
-    name = str(config["method"].get("name", ""))
+    name = str(options.get("name", ""))
     if own is None and name not in method_names():
         raise ModelError(
             f"Run {path}: unknown method `{name}`. {suggest(name, method_names())} If it is one of "
@@ -285,73 +394,56 @@ def _method_of(
     if own is not None and not (is_class and own.name == name):
         got = f"that of `{own.name}`" if is_class else repr(own)
         raise ModelError(f"Run {path}: expected the class of the method `{name}`, got {got}.")
-    return method_from_json(config["method"], own)
+    return method_from_json(options, own)
 
 
-def _read_model(
-    path: Path, method: AbstractMethod, schema: Schema, counts: dict[str, int] | None
-) -> AbstractWorldModel:
-    model = method.build(schema, Scales.unit(schema), counts)
-    load_weights(model, read_tensors(path)[0], path)
-    return model
+def _write_settings(path: Path, settings: Settings, schema: Schema) -> None:
+    write_json(path / SCHEMA, schema.to_json())
+    write_json(path / CONFIG, settings.to_json())  # last: there is a run where it is
 
 
-def _read_config(path: Path) -> dict[str, Any]:
-    config = read_json(path / "config.json")
-    if not isinstance(config, dict) or not {"method", "seed"} <= set(config):
-        raise ModelError(f"{path / 'config.json'}: expected a run's settings, `method` and `seed`.")
-    if config.get("format") != FORMAT:
+def _read_notes(who: str, notes: Mapping[str, Any] | None) -> dict[str, Any]:
+    try:
+        content = json.dumps(dict(notes or {}), allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
         raise ModelError(
-            f"Run {path}: expected a run of format {FORMAT}, got {config.get('format')!r}: another "
-            "version of oocdm wrote it; read it with that version, or fit its data again."
-        )
-    return config
+            f"{who}: `notes`: expected a mapping that JSON can hold, got {short(notes)}: {error}."
+        ) from None
+    found: dict[str, Any] = parse_json(content, Path("notes"), ModelError)  # as it will be read
+    return found
 
 
-def _write_settings(
-    path: Path,
-    method: AbstractMethod,
-    model: AbstractWorldModel,
-    seed: int,
-    config: dict[str, Any],
-) -> None:
-    settings = {"format": FORMAT, "method": method.to_json(), "seed": seed, **config}
-    if model.counts is not None:
-        settings["counts"] = dict(model.counts)
-    write_json(path / "schema.json", model.schema.to_json())
-    write_json(path / "config.json", settings)  # last: there is a run where it is
+def _as_lists(names: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]] | None:
+    return None if names is None else {c: list(each) for c, each in names.items()}
 
 
 def _finish(
-    trainer: Trainer,
-    folder: str | Path | None,
-    callback: Callback | None,
-    max_seconds: float | None,
-    config: dict[str, Any],
+    trainer: Trainer, path: Path | None, callback: Callback | None, settings: Settings
 ) -> FitResult:
-    path = None if folder is None else Path(folder)
-
     def checkpoint() -> None:
         if path is not None:
-            write_checkpoint(path, trainer)
+            write_checkpoint(path, trainer, settings)
 
-    trainer.run(callback, checkpoint, max_seconds)
-    position = trainer.position
-    result = FitResult(
-        trainer.model,
-        trainer.graph,
-        trainer.evidence,
-        trainer.learned,
-        trainer.method,
-        trainer.seed,
-        position.history,
-        position.seconds,
-        config.get("objects"),
-        Priors.from_json(trainer.model.schema, config.get("priors")),
-    )
-    if path is not None:
-        result._write(path, config)
-        remove_checkpoints(path)
+    with nullcontext() if path is None else can_go_on(path):
+        trainer.run(callback, checkpoint, settings.max_seconds)
+        position = trainer.position
+        result = FitResult(
+            trainer.model,
+            trainer.graph,
+            trainer.evidence,
+            trainer.learned,
+            trainer.method,
+            trainer.seed,
+            position.history,
+            position.seconds,
+            settings.objects,
+            Priors.from_json(trainer.model.schema, settings.priors),
+        )
+        if path is not None:
+            write_metrics(path, result.history)
+            result._write(path)
+            write_manifest(path)  # now it is finished
+            remove_checkpoints(path)
     if result.ran_out:
         logger.warning(
             "fit: time ran out after %s. What it found is preliminary: allow more.", _done(result)

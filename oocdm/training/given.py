@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,10 @@ import numpy as np
 
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery
-from oocdm.errors import ModelError
+from oocdm.errors import FileError, ModelError
+from oocdm.files.lock import LOCK
+from oocdm.files.os_errors import told_as
+from oocdm.files.temporaries import is_temporary
 from oocdm.graph import Evidence, Structure
 
 
@@ -19,14 +23,9 @@ def check_new(who: str, folder: str | Path) -> None:
 
     >>> check_new("fit", "runs/new")
     """
-    path = Path(folder)
     if not str(folder):
         raise ModelError(f"{who}: `folder`: expected the path of a folder, got ''.")
-    if path.is_dir():
-        # A run that was interrupted while it was begun has no more than its schema.
-        found = sorted({entry.name for entry in path.iterdir()} - {"schema.json"})
-    else:
-        found = [path.name] if path.exists() else []
+    found = holdings(Path(folder))
     if "config.json" in found:
         raise ModelError(
             f"{who}: folder {folder} holds a run already. Choose another folder, or go on with "
@@ -36,6 +35,19 @@ def check_new(who: str, folder: str | Path) -> None:
         raise ModelError(
             f"{who}: expected a new folder, got {folder}, which holds {found[0]}. Choose another."
         )
+
+
+def holdings(path: Path) -> list[str]:
+    """What a folder holds, less what a run leaves that was ended while it was begun.
+
+    >>> holdings(Path("runs/new"))
+    []
+    """
+    with told_as(FileError, path, "read"):
+        if not path.is_dir():
+            return [path.name] if os.path.lexists(path) else []
+        names = sorted(entry.name for entry in path.iterdir())
+    return [name for name in names if name not in ("schema.json", LOCK) and not is_temporary(name)]
 
 
 def checksum(data: Dataset) -> int:

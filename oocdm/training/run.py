@@ -4,69 +4,167 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
-from oocdm.errors import GraphError, ModelError
-from oocdm.files import write_atomically
+from oocdm.errors import FileError, GraphError, ModelError, SchemaError
+from oocdm.files import Contents, write_atomically
+from oocdm.files.lock import locked
+from oocdm.files.manifest import MANIFEST
+from oocdm.files.os_errors import told_as
+from oocdm.files.reading import parse_json
+from oocdm.files.temporaries import sweep
+from oocdm.files.tensors import checksum_of, damaged, from_bytes, to_bytes
+from oocdm.files.writing import check_own_folder
 from oocdm.graph import AbstractEdgeSpace, Evidence, Graph, Layout, graph_from_json
+from oocdm.reading import AnyNumber, Range, read
+from oocdm.schema import Schema
+from oocdm.training.given import check_new
+from oocdm.training.settings import Settings, read_part
 from oocdm.training.trainer import AFTER_LEARNING, Position, Trainer
 
-CHECKPOINT = Path("checkpoints") / "last.safetensors"
+CHECKPOINT = "checkpoints/last.safetensors"
+SCHEMA, GRAPH, HISTORY = "schema.json", "graph.json", "history.json"
+MODEL, LEARNED = "model.safetensors", "learned.safetensors"
+
+_NotNegative = Annotated[int, Range(at_least=0)]
+_Seconds = Annotated[float, Range(at_least=0)]
 
 
-def read_json(path: Path) -> Any:
-    """Read JSON, with a clear error if it is missing or broken."""
+class _Round(TypedDict):
+    phase: Literal["discover", "learn", "polish"]
+    step: _NotNegative
+    loss: AnyNumber | None
+    edges: _NotNegative
+    ran_out: bool
+    seconds: _Seconds
+
+
+class _History(TypedDict):
+    seconds: _Seconds
+    rounds: list[_Round]
+
+
+class _Position(TypedDict):
+    structure: list[str]
+    evidence: list[Any] | None
+    found: list[list[bool]]
+    phase: Literal["discover", "learn", "polish", "done"]
+    rounds: _NotNegative
+    unchanged: _NotNegative
+    seconds: _Seconds
+    began: dict[str, _Seconds]
+    history: list[_Round]
+    rng: dict[str, Any]
+
+
+# ---------------------------------------------------------------- the folder
+
+
+def is_finished(contents: Contents) -> bool:
+    """Whether a run was trained to its end: the last that is written is its manifest."""
+    return contents.has(HISTORY) and (contents.has(MANIFEST) or not contents.has(CHECKPOINT))
+
+
+@contextmanager
+def new_run(who: str, folder: str | Path) -> Iterator[Path]:
+    """A new folder that nobody else writes to; if nothing was written in the end, there is none."""
+    path = Path(folder)
+    check_new(who, path)
+    is_there = path.exists()
+    with told_as(FileError, path, "written"):
+        path.mkdir(parents=True, exist_ok=True)
     try:
-        return json.loads(path.read_text())
-    except (FileNotFoundError, NotADirectoryError):
-        got = "a folder without it" if path.parent.is_dir() else "no such folder"
-        raise ModelError(
-            f"Run folder {path.parent}: expected a file {path.name}, got {got}. Give a folder that "
-            "`oocdm train -o FOLDER` or `fit(..., folder=...)` has written."
+        with locked(who, path):
+            check_new(who, path)  # again, now that nobody else can change it
+            sweep(path)
+            yield path
+    finally:
+        if not is_there:
+            with suppress(OSError):  # it is not empty
+                path.rmdir()
+
+
+@contextmanager
+def can_go_on(folder: Path) -> Iterator[None]:
+    """Say of files that cannot be written how to go on once they can."""
+    try:
+        yield
+    except FileError as error:
+        raise FileError(
+            f"{error} Then go on with the run: oocdm.resume or `oocdm resume {folder}`."
         ) from None
-    except ValueError as error:
-        raise ModelError(f"{path}: not readable as JSON ({error}). Is the file cut off?") from None
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a safetensors file, with a clear error if it is cut off."""
-    if not path.is_file():
+def read_schema(contents: Contents) -> Schema:
+    """The schema of a run."""
+    try:
+        return Schema.from_json(read_part(contents, SCHEMA))
+    except SchemaError as error:
+        raise ModelError(f"{contents.folder / SCHEMA}: {error}") from None
+
+
+# ---------------------------------------------------------------- weights
+
+
+def write_weights(path: Path, model: torch.nn.Module) -> None:
+    """Write the weights of a model."""
+    write_atomically(path, to_bytes(dict(model.state_dict()), {"format": "oocdm-1"}))
+
+
+def read_weights(contents: Contents, name: str, model: torch.nn.Module) -> None:
+    """Give a model the weights of a run."""
+    path = contents.folder / name
+    if not contents.has(name):
         raise ModelError(f"{path}: no such file. Train first, or check the folder's name.")
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            metadata = dict(file.metadata() or {})
-            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise ModelError(
-            f"{path}: not readable as weights ({error}). The file is damaged or cut off; "
-            "resume from an earlier copy or train again."
-        ) from None
-
-
-def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    """Write tensors and metadata as one safetensors file, atomically."""
-    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_atomically(path, to_safetensors(contiguous, metadata))
+    tensors, _ = from_bytes(contents.read(name), path, ModelError)
+    load_weights(model, tensors, path)
 
 
 def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], path: Path) -> None:
-    """Give a model its weights; a mismatch is a clear error."""
+    """Give a model its weights; a mismatch, or one that is not finite, is a clear error."""
+    kinds = {name: tensor.dtype for name, tensor in model.state_dict().items()}
+    for name, tensor in tensors.items():
+        if kinds.get(name, tensor.dtype) != tensor.dtype:
+            raise ModelError(
+                f"{path}: `{name}`: expected weights of type {kinds[name]}, got {tensor.dtype}."
+            )
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
-        raise ModelError(f"{path}: the weights do not fit the run's schema. {error}") from None
+        few = " ".join(line.strip() for line in str(error).splitlines()[:2])
+        raise ModelError(f"{path}: the weights do not fit the run's schema. {few}") from None
+    check_finite(dict(model.named_parameters()), path)
+    for name, tensor in model.named_buffers():  # which may well have no end
+        if tensor.isnan().any():
+            raise ModelError(f"{path}: `{name}` is not a number. Train again.")
 
 
-def write_checkpoint(folder: Path, trainer: Trainer) -> None:
-    """Write all that is needed to go on: weights, optimiser, position, random state."""
+def check_finite(tensors: dict[str, Tensor], path: Path) -> None:
+    """Raise a `ModelError` for the first tensor that holds NaN or infinity."""
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise ModelError(
+                f"{path}: `{name}`: expected finite numbers, got NaN or infinity. The file was "
+                "damaged or changed; take an earlier copy or train again."
+            )
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+def write_checkpoint(folder: Path, trainer: Trainer, settings: Settings) -> None:
+    """Write all that is needed to go on: weights, optimiser, position, random state.
+
+    All of it is one file with a checksum of itself, so nothing in it can disagree.
+    """
     tensors = {f"model/{n}": t for n, t in trainer.model.state_dict().items()}
     if trainer.position.phase in AFTER_LEARNING:  # there are two networks
         tensors |= {f"learned/{n}": t for n, t in trainer.learned.state_dict().items()}
@@ -74,34 +172,45 @@ def write_checkpoint(folder: Path, trainer: Trainer) -> None:
         tensors |= {f"optimiser/{number}/{n}": torch.as_tensor(t) for n, t in state.items()}
     metadata = {
         "position": json.dumps(_position_to_json(trainer.position)),
-        "optimiser": trainer.schedule.optimiser,
+        "settings": json.dumps(settings.binding),
     }
-    write_tensors(folder / CHECKPOINT, tensors, metadata)
-    rows = "".join(json.dumps(entry) + "\n" for entry in trainer.position.history)
+    sealed = {**metadata, "checksum": checksum_of(tensors, metadata)}
+    path = folder / CHECKPOINT
+    check_own_folder(path.parent)
+    write_atomically(path, to_bytes(tensors, sealed))
+    write_metrics(folder, trainer.position.history)
+
+
+def write_metrics(folder: Path, history: list[dict[str, Any]]) -> None:
+    """Write the rounds so far, one a line."""
+    rows = "".join(json.dumps(entry) + "\n" for entry in history)
     write_atomically(folder / "metrics.jsonl", rows.encode())
 
 
-def read_checkpoint(folder: Path, trainer: Trainer) -> None:
-    """Put a trainer where a checkpoint was."""
-    path = folder / CHECKPOINT
-    tensors, metadata = read_tensors(path)
-    try:
-        position = _position_from_json(json.loads(metadata["position"]), trainer.model.layout)
-        optimiser = metadata["optimiser"]
-    except (KeyError, TypeError, ValueError, GraphError) as error:
-        raise ModelError(f"{path}: not a checkpoint of this version ({error}).") from None
+def read_checkpoint(contents: Contents, trainer: Trainer, settings: Settings) -> None:
+    """Put a trainer where a checkpoint was, which must be of the same settings."""
+    path = contents.folder / CHECKPOINT
+    check_own_folder(path.parent)
+    tensors, metadata = from_bytes(contents.read(CHECKPOINT), path, ModelError)
+    said = metadata.pop("checksum", None)
+    if said is None or not {"position", "settings"} <= set(metadata):
+        raise ModelError(f"{path}: not a checkpoint of this version.")
+    if said != checksum_of(tensors, metadata):
+        raise damaged(path, "its checksum is not that of what it holds", ModelError)
+    settings.check_as_before(parse_json(metadata["settings"].encode(), path, ModelError), contents)
+    data = parse_json(metadata["position"].encode(), path, ModelError)
+    position = _position_from_json(data, trainer.model.layout, path)
     load_weights(trainer.model, _named(tensors, "model/"), path)
     if position.phase in AFTER_LEARNING:
         trainer.learned = trainer.model.copy()
         load_weights(trainer.learned, _named(tensors, "learned/"), path)
     trainer.position = position
-    trainer.rng.bit_generator.state = position.rng
-    if optimiser != trainer.schedule.optimiser:
-        raise ModelError(
-            f"{path}: the optimiser's state does not fit the run's settings: expected that of "
-            f"`{trainer.schedule.optimiser}`, got that of `{optimiser}`. Were they edited?"
-        )
-    _load_optimiser(trainer.optimiser, _named(tensors, "optimiser/"))
+    check_finite(tensors, path)
+    try:
+        trainer.rng.bit_generator.state = position.rng
+        _load_optimiser(trainer.optimiser, _named(tensors, "optimiser/"))
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f"{path}: not a checkpoint of this version ({error}).") from None
 
 
 def _position_to_json(position: Position) -> dict[str, Any]:
@@ -114,14 +223,18 @@ def _position_to_json(position: Position) -> dict[str, Any]:
     return {**plain, **changed}
 
 
-def _position_from_json(data: dict[str, Any], layout: Layout) -> Position:
-    rows = data["evidence"]
-    changed = {
-        "structure": layout.parse(data["structure"]),
-        "evidence": None if rows is None else Evidence.from_rows(layout.edges, rows),
-        "found": [np.array(edges, dtype=bool) for edges in data["found"]],
-    }
-    return Position(**{**data, **changed})
+def _position_from_json(data: Any, layout: Layout, path: Path) -> Position:
+    found: _Position = read(_Position, data, str(path), ModelError, complete=True)
+    rows = found["evidence"]
+    try:
+        changed: dict[str, Any] = {
+            "structure": layout.parse(found["structure"]),
+            "evidence": None if rows is None else Evidence.from_rows(layout.edges, rows),
+            "found": [np.array(edges, dtype=bool) for edges in found["found"]],
+        }
+    except GraphError as error:
+        raise ModelError(f"{path}: {error}") from None
+    return Position(**{**found, **changed})
 
 
 def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
@@ -136,21 +249,40 @@ def _named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
 
+def remove_checkpoints(folder: Path) -> None:
+    """Delete the checkpoints of a finished run."""
+    shutil.rmtree((folder / CHECKPOINT).parent, ignore_errors=True)
+
+
+# ---------------------------------------------------------------- graph and history
+
+
 def graph_to_json(graph: Graph, evidence: Evidence) -> Any:
     """The graph, and a row of evidence for every possible edge."""
     return {**graph.to_json(), "table": evidence.rows()}
 
 
-def read_graph(folder: Path, edges: AbstractEdgeSpace) -> tuple[Graph, Evidence]:
-    """The graph of a run, and the evidence for all possible edges."""
-    data = read_json(folder / "graph.json")
+def read_graph(contents: Contents, edges: AbstractEdgeSpace) -> tuple[Graph, Evidence]:
+    """The graph of a run, and the evidence for all possible edges, which must agree."""
+    data, path = read_part(contents, GRAPH), contents.folder / GRAPH
     try:
         graph = graph_from_json(edges.schema, data)
-        return graph, Evidence.from_rows(edges, data["table"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise GraphError(f"{folder / 'graph.json'}: unexpected content ({error}).") from None
+        evidence = Evidence.from_rows(edges, data.get("table"))
+        differ = np.flatnonzero(edges.mask(graph) != evidence.is_in)
+    except GraphError as error:
+        raise GraphError(f"{path}: {error}") from None
+    except SchemaError as error:
+        raise GraphError(f"{path}: {error}") from None
+    if len(differ):
+        raise GraphError(
+            f"{path}: expected the edges that the table decides for, but `edges` and `table` "
+            f"disagree about {len(differ)}, such as `{edges.names[differ[0]]}`."
+        )
+    return graph, evidence
 
 
-def remove_checkpoints(folder: Path) -> None:
-    """Delete the checkpoints of a finished run."""
-    shutil.rmtree(folder / CHECKPOINT.parent, ignore_errors=True)
+def read_history(contents: Contents) -> tuple[list[dict[str, Any]], float]:
+    """The rounds of a run, and how long all of them took, in seconds."""
+    data, where = read_part(contents, HISTORY), str(contents.folder / HISTORY)
+    found: Any = read(_History, data, where, ModelError, complete=True)
+    return found["rounds"], found["seconds"]

@@ -90,6 +90,7 @@ def test_spoilt_dataset(
     spoil: Callable[[Path], object], message: str, my_block: Path, tmp_path: Path, error: Error
 ) -> None:
     path = my_block / "Block.parquet"
+    (my_block / "manifest.json").unlink()
     spoil(path)
     said = error("train", my_block, "-o", tmp_path / "run")
     assert message.format(path=path) in said
@@ -105,7 +106,10 @@ def test_missing_dataset(tmp_path: Path, error: Error) -> None:
 def test_truncated_schema(my_block: Path, tmp_path: Path, error: Error) -> None:
     cut(my_block / "schema.json")
     said = error("train", my_block, "-o", tmp_path / "run")
-    assert f"`{my_block / 'schema.json'}` cannot be read as a schema" in said
+    assert f"`{my_block / 'schema.json'}` is not as it was when" in said
+    (my_block / "manifest.json").unlink()
+    said = error("train", my_block, "-o", tmp_path / "run")
+    assert f"{my_block / 'schema.json'}: not readable as JSON" in said
 
 
 TRAIN: dict[str, tuple[list[str], str]] = {
@@ -144,7 +148,10 @@ TRAIN: dict[str, tuple[list[str], str]] = {
         ["--iterations", "3", "--option", "schedule={iterations: 2}"],
         "--iterations: expected `iterations` once, got it by --option as well. Leave one out.",
     ),
-    "graph": (["--graph", "nowhere.txt"], "`nowhere.txt` cannot be read as a graph"),
+    "graph": (
+        ["--graph", "nowhere.txt"],
+        "`nowhere.txt` cannot be read: No such file or directory.",
+    ),
 }
 
 
@@ -164,7 +171,7 @@ GRAPHS = {
         "Unknown variable `Block[9].s1`. Did you mean `Block[",
     ),
     "row": ("graph.txt", "Block.s2", "Graph row 'Block.s2': expected the form"),
-    "json": ("graph.json", '{"edges": [', "cannot be read as a graph"),
+    "json": ("graph.json", '{"edges": [', "graph.json: not readable as JSON"),
     "list": ("graph.json", "[]", 'expected a JSON object with a list under the key "edges"'),
 }
 
@@ -289,6 +296,7 @@ def test_collect_overwrites_only_datasets(block: Path, tmp_path: Path, error: Er
 
 def test_demo_overwrites_only_demos(tmp_path: Path, error: Error) -> None:
     (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.txt").touch()
     said = error("demo", "--quick", "-o", tmp_path)
     assert f"`{tmp_path / 'run'}` exists and is not a run. Choose another folder with -o." in said
     assert [path.name for path in tmp_path.iterdir()] == ["run"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 
 import numpy as np
@@ -13,9 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from oocdm.data import Dataset, load_dataset
+from oocdm.errors import DataError, FileError
+from oocdm.files import accept_changes
 from oocdm.schema import Integer, ObjectClass, Real, Schema
 from oocdm.worlds import collect
 from tests.data.mistakes import fails
+from tests.files.killing import killed
 
 
 class Dot(ObjectClass):
@@ -142,6 +146,7 @@ def test_files_written_by_pandas_can_be_read(data, tmp_path):
     ants["place"] = ants["place"].map(list)
     ants["x"] = ants["x"].astype("float64")
     ants.sample(frac=1, random_state=0).to_parquet(path)
+    accept_changes(folder)
     assert pa.types.is_list(pq.read_schema(path).field("place").type)
     again = load_dataset(folder)
     for field in data.schema.fields("Ant"):
@@ -191,7 +196,7 @@ def broken_write(monkeypatch):
 
 
 def test_a_failed_save_leaves_nothing(data, tmp_path, broken_write):
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(FileError, match=r"ants` cannot be written: disk full\.$"):
         data.save(tmp_path / "ants")
     assert list(tmp_path.iterdir()) == []
 
@@ -200,27 +205,86 @@ def test_a_failed_overwrite_leaves_the_old(data, tmp_path, request):
     folder = tmp_path / "ants"
     data.save(folder)
     request.getfixturevalue("broken_write")
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(FileError, match=r"ants` cannot be written: disk full\.$"):
         data.head(1).save(folder, overwrite=True)
     assert [p.name for p in tmp_path.iterdir()] == ["ants"]
     assert len(load_dataset(folder)) == 3
 
 
-def test_a_failed_rename_leaves_the_old(data, tmp_path, monkeypatch):
+def test_a_link_to_a_dataset_stays(data, tmp_path):
+    data.save(tmp_path / "disk" / "ants")
+    (tmp_path / "ants").symlink_to(tmp_path / "disk" / "ants")
+    data.head(1).save(tmp_path / "ants", overwrite=True)
+    assert (tmp_path / "ants").is_symlink()
+    assert len(load_dataset(tmp_path / "disk" / "ants")) == 1
+
+
+def test_a_killed_overwrite_leaves_the_old_dataset_or_the_new_one(data, tmp_path):
     folder = tmp_path / "ants"
     data.save(folder)
-    rename = type(folder).rename
+    before, seen = 0, set()
+    while killed(lambda: data.head(1).save(folder, overwrite=True), before):
+        seen.add(len(load_dataset(folder)))
+        data.save(folder, overwrite=True)
+        assert [p.name for p in tmp_path.iterdir()] == ["ants"]
+        before += 3
+    assert seen <= {1, 3} and 3 in seen
+    assert len(load_dataset(folder)) == 1
 
-    def fail(self, target):
-        if self.suffix == ".draft":
-            raise OSError("no")
-        return rename(self, target)
 
-    monkeypatch.setattr(type(folder), "rename", fail)
-    with pytest.raises(OSError, match="no"):
-        data.head(1).save(folder, overwrite=True)
-    assert [p.name for p in tmp_path.iterdir()] == ["ants"]
-    assert len(load_dataset(folder)) == 3
+def test_a_class_without_objects_whose_names_are_texts(frames, schema, tmp_path, caplog):
+    frames["Ant"] = frames["Ant"][:0]
+    data = Dataset.from_frames(frames, schema)
+    empty = np.full(data.object_ids["Ant"].shape, "", dtype=object)
+    data = Dataset(**{**_fields(data), "object_ids": {**data.object_ids, "Ant": empty}})
+    data.save(tmp_path / "ants")
+    again = load_dataset(tmp_path / "ants")
+    assert not again.present["Ant"].any() and again.object_ids["Ant"].dtype == object
+    assert caplog.text == ""  # as it was saved
+
+
+def test_an_emptied_table_is_warned_of(folder, caplog):
+    path = folder / "Ant.parquet"
+    pq.write_table(pq.read_table(path)[:0], path)
+    load_dataset(folder)
+    assert f"`{path}`: the table has no rows, so the class `Ant` has no objects." in caplog.text
+
+
+def test_a_table_that_lacks_episodes_is_warned_of(folder, caplog):
+    path = folder / "Ant.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.filter(pa.compute.equal(table["episode"], 0)), path)
+    load_dataset(folder)
+    assert "Class `Ant` has no object in 1 of 2 episodes, though other classes have" in caplog.text
+
+
+def test_tables_without_rows_as_pandas_writes_them(folder):
+    path = folder / "Ant.parquet"
+    empty = pd.read_parquet(path)[:0].astype(object)
+    empty.to_parquet(path)
+    assert pa.types.is_null(pq.read_schema(path).field("object").type)
+    assert not load_dataset(folder).present["Ant"].any()
+
+
+def test_a_dataset_without_a_manifest_says_so(folder, caplog):
+    load_dataset(folder)
+    assert f"`{folder}` has no manifest.json, so damage to its files may go" in caplog.text
+    caplog.clear()
+    accept_changes(folder)
+    load_dataset(folder)
+    assert caplog.text == ""
+
+
+def test_only_regular_files_are_read(folder, tmp_path):
+    path = folder / "Ant.parquet"
+    path.rename(tmp_path / "Ant.parquet")
+    path.symlink_to(tmp_path / "Ant.parquet")
+    with fails(f"`{path}` cannot be read: "):
+        load_dataset(folder)
+    path.unlink()
+    os.mkfifo(path)
+    with fails(f"`{path}`: expected a regular file, got a FIFO."):
+        load_dataset(folder)
 
 
 def test_episode_columns_that_cannot_be_written(make_world, tmp_path):
@@ -238,7 +302,9 @@ def _fields(data):
 
 @pytest.fixture
 def folder(data, tmp_path):
+    """A folder as another tool would write it, without a manifest, so that it may be changed."""
     data.save(tmp_path / "ants")
+    (tmp_path / "ants" / "manifest.json").unlink()
     return tmp_path / "ants"
 
 
@@ -278,10 +344,19 @@ def test_the_folder_of_a_run(data, folder, tmp_path):
     assert len(load_dataset(folder)) == 3
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"classes": 3}', '{"classes": {}}', "\xff"])
+@pytest.mark.parametrize(
+    "text", ["[]", '{"classes": 3}', '{"classes": {}}', '{"classes": {}, "more": 1}']
+)
 def test_broken_schema(folder, text):
-    (folder / "schema.json").write_bytes(text.encode("latin-1"))
+    (folder / "schema.json").write_text(text)
     with fails(f"`{folder / 'schema.json'}` cannot be read as a schema: "):
+        load_dataset(folder)
+
+
+@pytest.mark.parametrize("text", [b"{", b"\xff", b"[" * 10_000])
+def test_a_schema_that_is_no_json(folder, text):
+    (folder / "schema.json").write_bytes(text)
+    with pytest.raises(DataError, match=r"schema\.json.*(not readable as JSON|levels of JSON)"):
         load_dataset(folder)
 
 
@@ -316,6 +391,9 @@ def test_a_flipped_bit_is_noticed(make_world, tmp_path):
     content = bytearray(path.read_bytes())
     content[len(content) // 3] ^= 1
     path.write_bytes(content)
+    with fails(f"`{path}` is not as it was when `{folder / 'manifest.json'}` was written: it was"):
+        load_dataset(folder)
+    (folder / "manifest.json").unlink()  # even then
     with fails(f"`{path}` cannot be read as Parquet; it may be cut off or damaged ("):
         load_dataset(folder)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,16 +25,21 @@ from oocdm import (
     Real,
     Schedule,
     Schema,
+    accept_changes,
     evaluate,
     fit,
     load,
     load_dataset,
     resume,
 )
-from oocdm.errors import DataError, ModelError, OocdmError
+from oocdm.errors import DataError, FileError, GraphError, ModelError, OocdmError
+from oocdm.files.lock import locked
+from oocdm.files.manifest import MANIFEST
+from oocdm.files.tensors import checksum_of, from_bytes, to_bytes
 from oocdm.graph import ClassGraph
 from oocdm.methods import AbstractMethod
 from oocdm.training.run import CHECKPOINT
+from tests.files.killing import killed
 from tests.inference.ragged import ragged
 
 QUICK = Schedule(iterations=1, steps_per_iteration=2, polish_steps=2, batch_size=16)
@@ -53,8 +61,9 @@ def result() -> FitResult:
 
 @pytest.fixture
 def folder(result: FitResult, tmp_path: Path) -> Path:
-    """A finished run, to be damaged."""
+    """A finished run without a manifest, as if another tool had written it, to be damaged."""
     result.save(tmp_path / "run")
+    (tmp_path / "run" / MANIFEST).unlink()
     return tmp_path / "run"
 
 
@@ -66,16 +75,16 @@ FULL = Oofull(schedule=QUICK)
 
 
 def interrupted(
-    folder: Path, logged: Dataset = DATA, method: AbstractMethod = FULL, **config: Any
+    folder: Path, logged: Dataset = DATA, method: AbstractMethod = FULL, **where: Any
 ) -> None:
     """A run that ends after its first checkpoint."""
 
     def stop(progress: Any) -> None:
-        if progress.phase == "polish":
+        if progress.phase == "polish" or progress.step > QUICK.steps_per_iteration:
             raise Interrupt
 
     with pytest.raises(Interrupt):
-        fit(logged, method, folder=folder, callback=stop, config=config)
+        fit(logged, method, folder=folder, callback=stop, **where)
     assert (folder / CHECKPOINT).is_file()
 
 
@@ -196,7 +205,7 @@ def test_weights_are_not_a_checkpoint(folder: Path) -> None:
     (folder / CHECKPOINT).parent.mkdir()
     (folder / "model.safetensors").rename(folder / CHECKPOINT)
     (folder / "history.json").unlink()
-    with pytest.raises(ModelError, match=r"not a checkpoint of this version \('position'\)\.$"):
+    with pytest.raises(ModelError, match=r"not a checkpoint of this version\.$"):
         resume(folder, DATA)
 
 
@@ -205,11 +214,11 @@ def test_a_checkpoint_of_other_settings(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "config.json").read_text())
     config["method"]["schedule"]["optimiser"] = "adam"
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match=r"the optimiser's state does not fit the run's settings"):
-        resume(tmp_path, DATA)
-    config["method"]["model"]["decoder_dim"] = 7
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match=r"the weights do not fit the run's schema\."):
+    message = (
+        f"{tmp_path / 'config.json'}: expected the settings that the run was begun with, but "
+        "`method.schedule.optimiser` was 'eigen-adam' and is 'adam'. Put them back, or fit anew "
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}"):
         resume(tmp_path, DATA)
 
 
@@ -239,7 +248,7 @@ def rewrite_format(folder: Path, number: Any) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
-@pytest.mark.parametrize("number", [1, 3, "2", None])
+@pytest.mark.parametrize("number", [2, 4, "3", None])
 def test_a_run_of_another_format_is_refused(number: Any, folder: Path, tmp_path: Path) -> None:
     """Finished or not, by whoever reads it, with what to do."""
     unfinished = tmp_path / "unfinished"
@@ -252,14 +261,316 @@ def test_a_run_of_another_format_is_refused(number: Any, folder: Path, tmp_path:
     ):
         rewrite_format(path, number)
         message = (
-            f"Run {path}: expected a run of format 2, got {number!r}: another version of oocdm "
+            f"Run {path}: expected a run of format 3, got {number!r}: another version of oocdm "
             "wrote it; read it with that version, or fit its data again."
         )
         with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
             ask(path)
-        rewrite_format(path, 2)
+        rewrite_format(path, 3)
     load(folder)
     resume(unfinished, DATA)
+
+
+# ---------------------------------------------------------------- strict reading
+
+CONFIGS: dict[str, tuple[dict[str, Any], str]] = {
+    "method": ({"method": None}, "`method`: expected "),
+    "seed": ({"seed": -1}, "`seed`: expected a whole number of at least 0, got -1."),
+    "text": ({"seed": "0"}, "`seed`: expected a whole number"),
+    "threads": ({"threads": 5000}, "`threads`: expected a whole number of at least 1 and of at mo"),
+    "priors": ({"priors": "/etc/hostname"}, "`priors`: expected "),
+    "seconds": ({"max_seconds": -1}, "`max_seconds`: expected "),
+    "unknown": ({"sede": 1}, "there is no `sede`. Did you mean `seed`?"),
+    "counts": ({"counts": {"Ant": "many"}}, "`counts.Ant`: expected a whole number"),
+    "notes": ({"notes": 3}, "`notes`: expected "),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), CONFIGS.values(), ids=CONFIGS)
+def test_settings_that_mean_nothing(change: dict[str, Any], message: str, folder: Path) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    for ask in (load, resume):
+        with pytest.raises(ModelError, match=f"^{re.escape(f'{path}: {message}')}"):
+            ask(folder)
+
+
+def test_all_that_is_wrong_with_settings_is_told_at_once(folder: Path) -> None:
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text()), "seed": True, "more": 1}
+    del config["notes"]
+    path.write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=r"config\.json: 3 problems:\n"):
+        load(folder)
+
+
+HISTORIES: dict[str, tuple[Any, str]] = {
+    "rounds": ({"seconds": 1.0}, "`rounds` is missing."),
+    "list": ([], "expected "),
+    "seconds": ({"seconds": None, "rounds": []}, "`seconds`: expected a number"),
+    "round": ({"seconds": 1.0, "rounds": [{"phase": "sleep"}]}, "6 problems:\n"),
+}
+
+
+@pytest.mark.parametrize(("history", "message"), HISTORIES.values(), ids=HISTORIES)
+def test_a_history_that_is_none(history: Any, message: str, folder: Path) -> None:
+    (folder / "history.json").write_text(json.dumps(history))
+    with pytest.raises(ModelError, match=re.escape(f"history.json: {message}")):
+        load(folder)
+
+
+def add_edge(graph: dict[str, Any]) -> None:
+    graph["edges"] = [graph["table"][0]["edge"]]
+
+
+def decide_otherwise(graph: dict[str, Any]) -> None:
+    row = next(row for row in graph["table"] if row["decision"] != "required")
+    row["decision"] = "required"
+
+
+GRAPHS: dict[str, tuple[Any, str]] = {
+    "edge": (add_edge, "`edges` and `table` disagree about 1, such as `Ant.x <- self.x`."),
+    "decision": (decide_otherwise, "`edges` and `table` disagree about 1, such as `"),
+    "score": (lambda g: g["table"][0].update(score="high"), "`[0].score`: expected a number"),
+    "row": (lambda g: g["table"].__setitem__(0, 7), "`[0]`: expected "),
+    "table": (lambda g: g.update(table=None), "Evidence: expected a list, got None."),
+    "edges": (lambda g: g.update(edges=3), "expected a JSON object with a list under the key"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), GRAPHS.values(), ids=GRAPHS)
+def test_a_graph_that_is_none(change: Any, message: str, folder: Path) -> None:
+    path = folder / "graph.json"
+    graph = json.loads(path.read_text())
+    change(graph)
+    path.write_text(json.dumps(graph))
+    with pytest.raises(GraphError, match=rf"^{re.escape(str(path))}: .*{re.escape(message)}"):
+        load(folder)
+
+
+# ---------------------------------------------------------------- files that are as they were
+
+
+def change_weight(path: Path, value: float, prefix: str = "") -> str:
+    """Change the first number of the first weight, as another tool could; its name."""
+    tensors, metadata = from_bytes(path.read_bytes(), path, ModelError)
+    name = next(n for n, t in tensors.items() if n.startswith(prefix) and t.is_floating_point())
+    tensors[name].view(-1)[0] = value
+    if "checksum" in metadata:
+        metadata.pop("checksum")
+        metadata["checksum"] = checksum_of(tensors, metadata)
+    path.write_bytes(to_bytes(tensors, metadata))
+    return name
+
+
+def test_a_changed_weight_is_refused_until_it_is_accepted(
+    result: FitResult, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    result.save(tmp_path)
+    name = change_weight(tmp_path / "model.safetensors", 0.25)
+    with pytest.raises(ModelError, match=r"model\.safetensors` is not as it was when .*oocdm acc"):
+        load(tmp_path)
+    accept_changes(tmp_path)
+    assert load(tmp_path).model.state_dict()[name].view(-1)[0] == 0.25
+    assert caplog.text == ""
+
+
+def test_a_run_without_a_manifest_says_so(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    load(folder)
+    assert f"`{folder}` has no manifest.json, so damage to its files may go" in caplog.text
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_weights_that_are_not_finite(value: float, folder: Path) -> None:
+    path = folder / "learned.safetensors"
+    parameter = next(iter(dict(load(folder).model.named_parameters())))
+    change_weight(path, value, parameter)
+    message = f"{path}: `{parameter}`: expected finite numbers, got NaN or infinity."
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}"):
+        load(folder)
+
+
+def test_weights_of_another_type(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    tensors, metadata = from_bytes(path.read_bytes(), path, ModelError)
+    path.write_bytes(to_bytes({n: t.double() for n, t in tensors.items()}, metadata))
+    with pytest.raises(ModelError, match=r"`: expected weights of type torch\.\w+, got torch\.fl"):
+        load(folder)
+
+
+@pytest.mark.parametrize("prefix", ["model/", "optimiser/"])
+def test_a_checkpoint_that_is_not_finite(prefix: str, tmp_path: Path) -> None:
+    interrupted(tmp_path, method=Oofull(schedule=replace(QUICK, iterations=2)))
+    name = change_weight(tmp_path / CHECKPOINT, math.nan, prefix)
+    short = name.removeprefix("model/")
+    with pytest.raises(
+        ModelError, match=rf"`{re.escape(short)}`: expected finite numbers|`{short}` is not a"
+    ):
+        resume(tmp_path, DATA)
+
+
+def test_a_flipped_bit_of_a_checkpoint_is_noticed(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    path = tmp_path / CHECKPOINT
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    for place in [*range(0, 200, 20), *rng.integers(len(whole), size=30).tolist()]:
+        content = bytearray(whole)
+        content[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(content)
+        with pytest.raises(ModelError, match=r"last\.safetensors"):
+            resume(tmp_path, DATA)
+    path.write_bytes(whole)
+    resume(tmp_path, DATA)
+
+
+def test_nothing_of_a_run_is_a_link(tmp_path: Path) -> None:
+    interrupted(tmp_path / "run")
+    checkpoints = (tmp_path / "run" / CHECKPOINT).parent
+    checkpoints.rename(tmp_path / "theirs")
+    checkpoints.symlink_to(tmp_path / "theirs")
+    before = {p: p.read_bytes() for p in (tmp_path / "theirs").iterdir()}
+    with pytest.raises(FileError, match=r"checkpoints`: expected a folder, got a link\."):
+        resume(tmp_path / "run", DATA)
+    assert {p: p.read_bytes() for p in (tmp_path / "theirs").iterdir()} == before
+
+
+# ---------------------------------------------------------------- a user's own notes
+
+
+def test_notes_are_kept_and_overrule_nothing(tmp_path: Path) -> None:
+    notes = {"seed": 99, "method": None, "who": ["me"]}
+    result = fit(DATA, FULL, folder=tmp_path / "run", notes=notes)
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["notes"] == notes and config["seed"] == 0
+    assert load(tmp_path / "run").method == FULL
+    result.save(tmp_path / "copy", notes=notes)
+    assert json.loads((tmp_path / "copy" / "config.json").read_text())["notes"] == notes
+
+
+@pytest.mark.parametrize("notes", [{"a": object()}, {"a": math.nan}])
+def test_notes_that_json_cannot_hold(notes: Any, tmp_path: Path, result: FitResult) -> None:
+    message = r"`notes`: expected a mapping that JSON can hold, got "
+    with pytest.raises(ModelError, match=f"^fit: {message}"):
+        fit(DATA, FULL, folder=tmp_path / "run", notes=notes)
+    with pytest.raises(ModelError, match=f"^save: {message}"):
+        result.save(tmp_path / "run", notes=notes)
+    assert not (tmp_path / "run").exists()
+
+
+# ---------------------------------------------------------------- kills, races, full disks
+
+
+def assert_same(one: FitResult, other: FitResult) -> None:
+    assert one.graph == other.graph and one.evidence == other.evidence
+    for a, b in ((one.model, other.model), (one.learned, other.learned)):
+        ours, theirs = a.state_dict(), b.state_dict()
+        assert list(ours) == list(theirs)
+        assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_a_run_that_is_killed_anywhere_can_go_on(tmp_path: Path) -> None:
+    whole = fit(DATA, FULL, folder=tmp_path / "whole")
+    files = {path.name for path in (tmp_path / "whole").iterdir()}
+    before, folder = 0, tmp_path / "0"
+    while killed(partial(fit, DATA, FULL, folder=folder), before):
+        is_begun = (folder / "config.json").is_file()
+        again = resume(folder, DATA) if is_begun else fit(DATA, FULL, folder=folder)
+        assert_same(again, whole)
+        assert_same(load(folder), whole)
+        assert {path.name for path in folder.iterdir()} == files
+        before += 7
+        folder = tmp_path / str(before)
+    assert before > 30
+
+
+def test_a_killed_save_can_be_repeated(result: FitResult, tmp_path: Path) -> None:
+    before, folder = 0, tmp_path / "run"
+    while killed(lambda: result.save(folder), before):
+        assert not folder.exists() or load(folder).graph == result.graph
+        if not folder.exists():
+            result.save(folder)
+        assert_same(load(folder), result)
+        assert [path.name for path in tmp_path.iterdir()] == ["run"]
+        shutil.rmtree(folder)
+        before += 9
+    assert before > 20
+
+
+def test_where_nothing_was_done_yet(tmp_path: Path) -> None:
+    for name in (".oocdm-0123456789abcdef", ".lock", "schema.json"):
+        (tmp_path / name).touch()
+    message = "expected a file config.json, got a folder without it. .* give the same command again"
+    with pytest.raises(ModelError, match=message):
+        resume(tmp_path, DATA)
+    fit(DATA, FULL, folder=tmp_path)
+    assert ".oocdm-0123456789abcdef" not in {path.name for path in tmp_path.iterdir()}
+
+
+def test_two_trainings_do_not_share_a_folder(tmp_path: Path) -> None:
+    told = []
+
+    def try_too(progress: Any) -> None:
+        for ask in (lambda: fit(DATA, FULL, folder=tmp_path), lambda: resume(tmp_path, DATA)):
+            with pytest.raises(OocdmError) as caught:
+                ask()
+            told.append(str(caught.value))
+
+    whole = fit(DATA, FULL, folder=tmp_path, callback=try_too)
+    assert_same(load(tmp_path), whole)
+    assert told[0].startswith(f"fit: folder {tmp_path} holds a run already.")
+    assert told[1].startswith(f"resume: folder {tmp_path} is being written to by process ")
+    assert not (tmp_path / ".lock").exists()
+
+
+def test_a_training_that_begins_is_not_disturbed(tmp_path: Path) -> None:
+    with (
+        locked("fit", tmp_path),
+        pytest.raises(FileError, match=rf"^fit: folder {tmp_path} is being written to by process"),
+    ):
+        fit(DATA, FULL, folder=tmp_path)
+
+
+def test_a_resumed_run_has_the_threads_of_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, seen = [7], []  # only said: so many would take long
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads[-1])
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    interrupted(tmp_path)
+    threads.append(1)
+    resume(tmp_path, DATA, lambda progress: seen.append(threads[-1]))
+    assert set(seen) == {7} and threads[-1] == 1
+
+
+def test_a_full_disk_names_the_file_and_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced = os.replace
+
+    def fill(source: Any, target: Any) -> None:
+        if Path(target).name == "graph.json":
+            raise OSError(28, "No space left on device")
+        replaced(source, target)
+
+    monkeypatch.setattr(os, "replace", fill)
+    message = (
+        f"`{tmp_path / 'graph.json'}` cannot be written: No space left on device. Free some space, "
+        "or choose another disk. Then go on with the run: oocdm.resume or `oocdm resume "
+        f"{tmp_path}`."
+    )
+    with pytest.raises(FileError, match=f"^{re.escape(message)}$"):
+        fit(DATA, FULL, folder=tmp_path)
+    monkeypatch.undo()
+    assert_same(resume(tmp_path, DATA), fit(DATA, FULL))
+
+
+def test_changes_of_an_unfinished_run_do_not_finish_it(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    accept_changes(tmp_path)
+    with pytest.raises(ModelError, match="is not finished"):
+        load(tmp_path)
+    assert_same(resume(tmp_path, DATA), fit(DATA, FULL))
+    load(tmp_path)
 
 
 # ---------------------------------------------------------------- methods of one's own
@@ -325,7 +636,7 @@ def test_schema_of_another_run(folder: Path) -> None:
 def test_graph_of_another_run(folder: Path) -> None:
     graph = {"edges": ["Mouse.x <- self.x"]}
     (folder / "graph.json").write_text(json.dumps(graph))
-    with pytest.raises(OocdmError, match=r"^Unknown class `Mouse`"):
+    with pytest.raises(OocdmError, match=r"graph\.json: Unknown class `Mouse`"):
         load(folder)
 
 
@@ -346,7 +657,7 @@ def test_data_of_another_schema_to_resume(tmp_path: Path) -> None:
 def test_resume_reads_the_data_that_the_config_names(tmp_path: Path) -> None:
     DATA.save(tmp_path / "data")
     stored = load_dataset(tmp_path / "data")
-    interrupted(tmp_path / "run", stored, data=str(tmp_path / "data"))
+    interrupted(tmp_path / "run", stored, data_folder=tmp_path / "data")
     found = resume(tmp_path / "run")
     whole = fit(stored, Oofull(schedule=QUICK))
     assert all(map(torch.equal, found.model.parameters(), whole.model.parameters()))
@@ -363,7 +674,7 @@ def test_resume_without_data(tmp_path: Path) -> None:
 
 def test_resume_with_data_that_are_gone(tmp_path: Path) -> None:
     DATA.save(tmp_path / "data")
-    interrupted(tmp_path / "run", data=str(tmp_path / "data"))
+    interrupted(tmp_path / "run", data_folder=tmp_path / "data")
     shutil.rmtree(tmp_path / "data")
     with pytest.raises(DataError, match=r"expected a dataset folder, got none"):
         resume(tmp_path / "run")

@@ -1,0 +1,79 @@
+"""Reading files that nobody vouches for: regular ones only, and no more than is sensible."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from oocdm.errors import OocdmError
+from oocdm.files.limits import check_limit
+from oocdm.files.lock import CAREFULLY
+from oocdm.files.os_errors import told_as
+
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NUMBER = re.compile(rb"[-+.\w]+")
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+def read_bytes(path: Path, what: str, error: type[OocdmError], is_named: bool = False) -> bytes:
+    """What a regular file holds, if it is within the limit of `what`, such as "bytes of JSON".
+
+    Links are followed only to a file that a user named.
+    """
+    with told_as(error, path, "read"):
+        place = os.path.realpath(path) if is_named else path
+        descriptor = os.open(place, os.O_RDONLY | CAREFULLY)
+        with os.fdopen(descriptor, "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise error(f"`{path}`: expected a regular file, got {_kind(found.st_mode)}.")
+            check_limit(path, what, found.st_size, error)
+            return file.read()
+
+
+def read_json(path: Path, error: type[OocdmError]) -> Any:
+    """What a file of JSON holds."""
+    return parse_json(read_bytes(path, "bytes of JSON", error), path, error)
+
+
+def parse_json(content: bytes, path: Path, error: type[OocdmError]) -> Any:
+    """The value that a text is the JSON of; a key that stands there twice is a mistake.
+
+    >>> parse_json(b'{"a": [1]}', Path("a.json"), OocdmError)
+    {'a': [1]}
+    """
+    # Looked at before it is parsed: both depth and length could stop Python itself.
+    bare = _TEXT.sub(b"", content)
+    depth = max(accumulate(_STEPS[c] for c in bare if c in _STEPS), default=0)
+    check_limit(path, "levels of JSON", depth, error)
+    longest = max(map(len, _NUMBER.findall(bare)), default=0)
+    check_limit(path, "characters of a number", longest, error)
+    try:
+        return json.loads(content, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as reason:
+        raise error(
+            f"{path}: not readable as JSON ({reason}). Is the file damaged, or cut off?"
+        ) from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key `{next(n for n in names if names.count(n) > 1)}` is there twice")
+    return found
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFIFO: "a FIFO",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "something else")

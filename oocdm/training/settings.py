@@ -1,0 +1,102 @@
+"""What a run was begun with: its `config.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
+
+from oocdm.errors import ModelError, short
+from oocdm.files import Contents
+from oocdm.reading import Range, Seed, read
+from oocdm.training.given import holdings
+
+CONFIG = "config.json"
+FORMAT = 3  # of the files of a run
+# What may change while a run is interrupted: it says nothing of how the run goes on.
+_FREE = ("data", "notes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All that a run depends on beside its data, and the notes of whoever began it."""
+
+    format: int = FORMAT
+    method: dict[str, Any]
+    seed: Seed
+    priors: list[str] | None = None
+    known_graph: dict[str, Any] | None = None
+    objects: dict[str, list[str]] | None = None
+    counts: dict[str, Annotated[int, Range(at_least=0)]] | None = None
+    max_seconds: Annotated[float, Range(at_least=0)] | None = None
+    threads: Annotated[int, Range(at_least=1, at_most=1024)] | None = None  # of torch
+    data: str | None = None  # the folder of the dataset
+    data_checksum: int | None = None
+    notes: dict[str, Any] = field(default_factory=dict)  # a user's own
+
+    def to_json(self) -> dict[str, Any]:
+        """All of them, JSON-ready."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @property
+    def binding(self) -> dict[str, Any]:
+        """Those that must stay as they are for the run to go on."""
+        return {name: value for name, value in self.to_json().items() if name not in _FREE}
+
+    @staticmethod
+    def read(contents: Contents) -> Settings:
+        """The settings of a run, all of which must be there and nothing else."""
+        data, where = read_part(contents, CONFIG), contents.folder / CONFIG
+        number = data.get("format") if isinstance(data, dict) else None
+        if type(number) is not int or number != FORMAT:
+            raise ModelError(
+                f"Run {contents.folder}: expected a run of format {FORMAT}, got {short(number)}: "
+                "another version of oocdm wrote it; read it with that version, or fit its data "
+                "again."
+            )
+        settings: Settings = read(Settings, data, str(where), ModelError, complete=True)
+        return settings
+
+    def check_as_before(self, before: Any, contents: Contents) -> None:
+        """Raise a `ModelError` unless these are the settings that a run was begun with.
+
+        Going on with others would give a run that is neither of the ones nor of the others.
+        """
+        changed = list(differences(before, self.binding))
+        if changed:
+            raise ModelError(
+                f"{contents.folder / CONFIG}: expected the settings that the run was begun with, "
+                f"but {', and '.join(changed)}. Put them back, or fit anew with the new ones."
+            )
+
+
+def read_part(contents: Contents, name: str) -> Any:
+    """What a file of a run holds as JSON, with a clear error if it is missing or broken."""
+    _check_has(contents, name)
+    return contents.read_json(name)
+
+
+def _check_has(contents: Contents, name: str) -> None:
+    if not contents.has(name):
+        folder = contents.folder
+        was_begun = folder.is_dir() and not holdings(folder)
+        advice = " Nothing was done there yet: give the same command again." if was_begun else ""
+        got = "a folder without it" if folder.is_dir() else "no such folder"
+        raise ModelError(
+            f"Run folder {folder}: expected a file {name}, got {got}. Give a folder that "
+            f"`oocdm train -o FOLDER` or `fit(..., folder=...)` has written.{advice}"
+        )
+
+
+def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
+    """In words, each setting that is not as it was.
+
+    >>> list(differences({"seed": 0, "method": {"alpha": 1}}, {"seed": 0, "method": {"alpha": 2}}))
+    ['`method.alpha` was 1 and is 2']
+    """
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for name in (*before, *(name for name in now if name not in before)):
+            inside = f"{place}.{name}" if place else str(name)
+            yield from differences(before.get(name), now.get(name), inside)
+    elif before != now:
+        yield f"`{place}` was {short(before)} and is {short(now)}"
