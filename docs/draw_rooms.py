@@ -20,8 +20,10 @@ PICTURE = Path(__file__).with_name("rooms.png")
 # Column and row of each room, what it is for, and its colour.
 BASE, LEARN, ACT, SHELL = "#e8eef7", "#e3f2e1", "#fdeeda", "#eeeeee"
 PLACES = {
+    "interruption": (4.9, 8, "Ctrl-C", SHELL),
     "errors": (2.0, 0, "what a user can mend", BASE),
     "reading": (2.0, 1, "types and ranges", BASE),
+    "files": (0.7, 2, "safe on disk", BASE),
     "schema": (2.0, 2, "classes and fields", BASE),
     "task": (0.5, 3, "reward and end", BASE),
     "data": (1.8, 3, "logged transitions", BASE),
@@ -32,7 +34,6 @@ PLACES = {
     "discovery": (3.6, 5, "which edges exist", LEARN),
     "planning": (1.35, 6, "choose actions", ACT),
     "methods": (3.6, 6, "what is trained, how", LEARN),
-    "files": (4.9, 6, "writing safely", BASE),
     "training": (3.2, 7, "fit, resume, load", LEARN),
     "envs": (0.0, 8, "the paper's worlds", BASE),
     "learned": (1.3, 8, "the model as a world", ACT),

@@ -8,6 +8,7 @@ because of the libraries behind them: `save_adjacency` (matplotlib) and `StableB
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import oocdm.interruption  # noqa: F401, first, since the others take long to load
 from oocdm.checks import check_method
 from oocdm.data import Dataset, Snapshot, Transitions, load_dataset
 from oocdm.discovery import Discovery, discover_by_tests

@@ -92,13 +92,13 @@ def short(value: Any, quote: bool = True) -> str:
     return _cut(_Short().repr(value), LONGEST_VALUE)
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: Any, known: Iterable[str]) -> str:
     """The end of an "unknown name" message: the nearest known name, and all of them.
 
     >>> suggest("Blok", ["Block", "Total"])
     'Did you mean `Block`? Known: Block, Total.'
     """
-    names, name = list(known), name[:LONGEST_VALUE]
+    names, name = list(known), short(name, quote=False)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if not near:
         lowered = {n.lower(): n for n in names}

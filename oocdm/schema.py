@@ -12,11 +12,12 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from oocdm.errors import SchemaError, suggest
+from oocdm.errors import SchemaError, short, suggest
+from oocdm.reading import Count, check_fields, known_name, read
 
 # An integer field with at most this many values is treated as a choice among them
 # (categorical likelihood, one-hot input) unless the user says otherwise.
@@ -48,6 +49,7 @@ class Field:
     likelihood: str = ""
 
     def __post_init__(self) -> None:
+        check_fields(self, error=SchemaError)
         if self.action and self.static:
             raise SchemaError("A field is either action=True or static=True, not both.")
         if not self.likelihood:
@@ -169,15 +171,13 @@ class Field:
 
 
 def _check_numeric(field: Real | Integer) -> None:
-    shape = (field.shape,) if isinstance(field.shape, int) else tuple(field.shape)
-    if len(shape) > 1 or any(not isinstance(d, int) or d < 1 for d in shape):
+    if isinstance(field.shape, int) and not isinstance(field.shape, bool):
+        object.__setattr__(field, "shape", (field.shape,))
+    check_fields(field, error=SchemaError)
+    if len(field.shape) > 1:
         raise SchemaError(
-            f"Field shape: expected () or one positive length such as (3,), got {shape!r}."
+            f"Field shape: expected () or one positive length such as (3,), got {field.shape!r}."
         )
-    object.__setattr__(field, "shape", shape)
-    for bound in (field.low, field.high):
-        if bound is not None and not np.isfinite(bound):
-            raise SchemaError(f"Field bounds: expected finite numbers or None, got {bound!r}.")
     if field.low is not None and field.high is not None and field.low >= field.high:
         raise SchemaError(
             f"Field bounds: expected low < high, got low={field.low!r}, high={field.high!r}."
@@ -198,7 +198,7 @@ class Real(Field):
 
     low: float | None = None
     high: float | None = None
-    shape: tuple[int, ...] = ()
+    shape: tuple[Count, ...] = ()
 
     def __post_init__(self) -> None:
         _check_numeric(self)
@@ -221,7 +221,7 @@ class Integer(Field):
 
     low: int | None = None
     high: int | None = None
-    shape: tuple[int, ...] = ()
+    shape: tuple[Count, ...] = ()
 
     def __post_init__(self) -> None:
         _check_numeric(self)
@@ -247,8 +247,7 @@ class Categorical(Field):
     values: int | tuple[str, ...] = 2
 
     def __post_init__(self) -> None:
-        if not isinstance(self.values, int):
-            object.__setattr__(self, "values", tuple(self.values))
+        check_fields(self, error=SchemaError)
         if self.num_codes < 2:
             raise SchemaError(f"Categorical: expected at least 2 values, got {self.num_codes}.")
         if len(set(self.names)) < len(self.names):
@@ -306,13 +305,9 @@ def field_from_json(data: Mapping[str, Any]) -> Field:
     True
     """
     options = dict(data)
-    kind = str(options.pop("kind", ""))
-    if kind not in _KINDS:
-        raise SchemaError(f"Unknown field kind {kind!r}. {suggest(kind, _KINDS)}")
-    try:
-        return _KINDS[kind](**options)
-    except TypeError as error:
-        raise SchemaError(f"Field of kind {kind!r}: {error}") from None
+    kind = known_name(options.pop("kind", ""), _KINDS, "field kind", SchemaError)
+    found: Field = read(_KINDS[kind], options, f"Field of kind `{kind}`", SchemaError)
+    return found
 
 
 class ObjectClass:
@@ -376,16 +371,15 @@ class Schema:
 
     def fields(self, class_name: str) -> Mapping[str, Field]:
         """The fields of a class; an unknown class is a `SchemaError` with a suggestion."""
-        if class_name not in self.classes:
-            raise SchemaError(f"Unknown class `{class_name}`. {suggest(class_name, self.classes)}")
-        return self.classes[class_name].fields
+        return self.classes[known_name(class_name, self.classes, "class", SchemaError)].fields
 
     def field(self, class_name: str, field_name: str) -> Field:
         """One field; an unknown one is a `SchemaError` with a suggestion."""
         fields = self.fields(class_name)
-        if field_name not in fields:
+        if not isinstance(field_name, str) or field_name not in fields:
             raise SchemaError(
-                f"Unknown field `{class_name}.{field_name}`. {suggest(field_name, fields)}"
+                f"Unknown field `{class_name}.{short(field_name, quote=False)}`. "
+                f"{suggest(field_name, fields)}"
             )
         return fields[field_name]
 
@@ -397,8 +391,8 @@ class Schema:
                 return class_name, field_name
         known = [f"{c}.{f}" for c in self.classes for f in self.fields(c)]
         raise SchemaError(
-            f"Field name: expected `Class.field`, such as `{known[0]}`, got {name!r}. "
-            f"{suggest(str(name), known)}"
+            f"Field name: expected `Class.field`, such as `{known[0]}`, got {short(name)}. "
+            f"{suggest(name, known)}"
         )
 
     def targets(self, class_name: str) -> tuple[str, ...]:
@@ -468,7 +462,8 @@ class Schema:
 
 def _class_from_json(name: str, fields: Any) -> type[ObjectClass]:
     if not isinstance(fields, Mapping) or not all(isinstance(d, Mapping) for d in fields.values()):
-        raise SchemaError(f"Class `{name}`: expected a JSON object a field, got {fields!r}.")
+        raise SchemaError(f"Class `{name}`: expected a JSON object a field, got {short(fields)}.")
+    _check_name(name, name)
     return type(name, (ObjectClass,), {f: field_from_json(d) for f, d in fields.items()})
 
 
@@ -486,15 +481,26 @@ def _check_file_names(names: list[str]) -> None:
         taken[file] = f"that of the class `{name}`"
 
 
+def _check_name(name: str, class_name: str) -> None:
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise SchemaError(
+            f"Class `{short(class_name, quote=False)}`: `{short(name, quote=False)}` is not a "
+            "usable name."
+        )
+
+
 def _check_class(cls: type[ObjectClass]) -> None:
     if not (isinstance(cls, type) and issubclass(cls, ObjectClass)):
         raise SchemaError(f"Schema: expected subclasses of oocdm.ObjectClass, got {cls!r}.")
     if not cls.fields:
         raise SchemaError(f"Class `{cls.__name__}` has no fields. Assign field types in its body.")
     for name in (cls.__name__, *cls.fields):
-        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise SchemaError(f"Class `{cls.__name__}`: `{name}` is not a usable name.")
+        _check_name(name, cls.__name__)
         if name in _RESERVED:
             raise SchemaError(
                 f"Class `{cls.__name__}`: the name `{name}` is reserved for data columns."
             )
+
+
+# A schema as functions are given it.
+GivenSchema = Annotated[Schema, "Make one: oocdm.Schema(MyClass, ...)."]

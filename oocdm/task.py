@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from oocdm.errors import PlanError
+from oocdm.reading import read
 from oocdm.schema import FieldKey, Schema
 
 logger = logging.getLogger(__name__)
@@ -60,7 +61,8 @@ class Task:
                     f"{type(getattr(self, name)).__name__}. Give one, such as "
                     f"lambda {arguments}: ..., and the fields that it looks at as reads=[...]."
                 )
-        reads = (self.reads,) if isinstance(self.reads, str) else tuple(self.reads)
+        given = [self.reads] if isinstance(self.reads, str) else self.reads
+        reads = read(tuple[str, ...], given, "Task: `reads`", PlanError)
         object.__setattr__(self, "reads", reads)
 
     def check_reads(self, before: Any, after: Any) -> None:

@@ -244,30 +244,56 @@ def test_field_errors() -> None:
 
 @pytest.mark.parametrize("kind", [Real, Integer])
 def test_numeric_field_errors(kind: Any) -> None:
-    with fails("Field bounds: expected low < high, got low=2, high=2."):
+    name, two = kind.__name__, kind(2).low
+    with fails(f"Field bounds: expected low < high, got low={two}, high={two}."):
         kind(2, 2)
-    with fails("Field bounds: expected low < high, got low=3, high=-1."):
-        kind(low=3, high=-1)
-    with fails("Field bounds: expected finite numbers or None, got inf."):
-        kind(high=float("inf"))
-    with fails("Field bounds: expected finite numbers or None, got nan."):
-        kind(low=float("nan"))
-    for shape in ((2, 3), (0,), (-1,), (1.5,)):
-        with fails(f"Field shape: expected () or one positive length such as (3,), got {shape!r}."):
-            kind(shape=shape)
+    for low in ("three", True, float("nan"), float("inf"), 10**400, [0]):
+        with pytest.raises(SchemaError, match=f"^{name}: `low`: expected a .*number.*, got "):
+            kind(low=low)
+    with fails("Field shape: expected () or one positive length such as (3,), got (2, 3)."):
+        kind(shape=(2, 3))
+    for length in (0, -1, 1.5):
+        with fails(f"{name}: `shape[0]`: expected a whole number of at least 1, got {length!r}."):
+            kind(shape=(length,))
+    with fails(f"{name}: `shape`: expected a list, got True."):
+        kind(shape=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Real(action="no"), "Real: `action`: expected true or false, got 'no'."),
+        (lambda: Boolean(static=1), "Boolean: `static`: expected true or false, got 1."),
+        (lambda: Categorical("red"), "Categorical: `values`: expected a whole number or a list, "
+                                     "got 'red'."),
+        (lambda: Categorical(["red", 1]), "Categorical: `values[1]`: expected text, got 1."),
+        (lambda: Integer(0.5, 2.5), "Integer: 2 problems:\n"
+                                    "- `low`: expected a whole number or None, got 0.5.\n"
+                                    "- `high`: expected a whole number or None, got 2.5."),
+        (lambda: Real(likelihood=None), "Real: `likelihood`: expected text, got None."),
+    ],
+)  # fmt: skip
+def test_options_of_the_wrong_type(make: Any, message: str) -> None:
+    with fails(message):
+        make()
+
+
+def test_numbers_of_numpy_become_those_of_python() -> None:
+    field = Integer(np.int64(0), np.int64(3))
+    assert (type(field.low), type(field.high)) == (int, int)
 
 
 def test_errors_of_field_json() -> None:
-    with fails("Unknown field kind 'rael'. Did you mean `real`? Known: real, integer, "
+    with fails("Unknown field kind `rael`. Did you mean `real`? Known: real, integer, "
                "categorical, boolean."):  # fmt: skip
         field_from_json({"kind": "rael"})
-    with fails("Unknown field kind ''. Known: real, integer, categorical, boolean."):
+    with fails("Unknown field kind ``. Known: real, integer, categorical, boolean."):
         field_from_json({})
-    with pytest.raises(SchemaError, match=r"^Field of kind 'real': .*'lowest'"):
+    with pytest.raises(SchemaError, match=r"^Field of kind `real`: there is no `lowest`\."):
         field_from_json({"kind": "real", "lowest": 3})
-    with pytest.raises(SchemaError, match=r"^Field of kind 'real': "):
+    with fails("Field of kind `real`: `low`: expected a number or None, got 'three'."):
         field_from_json({"kind": "real", "low": "three"})
-    with fails("Field bounds: expected low < high, got low=3, high=1."):
+    with fails("Field of kind `integer`: Field bounds: expected low < high, got low=3, high=1."):
         field_from_json({"kind": "integer", "low": 3, "high": 1})
 
 
@@ -359,7 +385,7 @@ def test_difference_in_words() -> None:
     assert Schema(Block).difference(Schema(other)) == (
         'field Block.s1: {"kind": "real", "action": false, "static": false, "likelihood": '
         '"normal", "low": null, "high": null, "shape": []} against {"kind": "real", "action": '
-        'false, "static": false, "likelihood": "normal", "low": 0, "high": null, "shape": []}'
+        'false, "static": false, "likelihood": "normal", "low": 0.0, "high": null, "shape": []}'
     )
 
 
@@ -463,7 +489,7 @@ def test_errors_of_schema_json() -> None:
         Schema.from_json({"classes": {}})
     with fails("Class `Block` has no fields. Assign field types in its body."):
         Schema.from_json({"classes": {"Block": {}}})
-    with pytest.raises(SchemaError, match=r"^Unknown field kind 'reel'"):
+    with pytest.raises(SchemaError, match=r"^Unknown field kind `reel`"):
         Schema.from_json({"classes": {"Block": {"x": {"kind": "reel"}}}})
 
 

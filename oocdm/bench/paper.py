@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,8 @@ from oocdm.bench.machine import describe_machine
 from oocdm.bench.mouse import Tell
 from oocdm.bench.results import recall, recall_all
 from oocdm.data import Dataset
-from oocdm.errors import OocdmError
+from oocdm.errors import FileError, OocdmError
+from oocdm.files.reading import read_json
 from oocdm.graph import ClassGraph, VariableEdges
 from oocdm.inference import evaluate
 from oocdm.methods import make_method
@@ -84,7 +84,7 @@ def _check_minutes(path: Path, minutes: float | None) -> None:
     """Raise an `OocdmError` if there is a cell that had more or less time."""
     if not path.is_file():
         return
-    had = json.loads(path.read_text()).get("minutes_allowed")
+    had = read_json(path, FileError).get("minutes_allowed")
     if had != minutes:
         raise OocdmError(
             f"`{path}`: expected a cell of {_time(minutes)}, got one of {_time(had)}. "

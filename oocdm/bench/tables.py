@@ -5,7 +5,6 @@ Reads `benchmarks/results/` and writes the tables between the markers of `docs/b
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,9 @@ from typing import Any
 from oocdm.bench.calibration import summarise_all
 from oocdm.bench.cells import EXPERIMENTS
 from oocdm.bench.figures import paper_figures
+from oocdm.errors import FileError
+from oocdm.files import write_atomically
+from oocdm.files.reading import read_json
 from oocdm.methods import METHODS
 from oocdm.report.calibration_picture import save_calibration
 from oocdm.report.comparison import comparison_rows, place
@@ -53,41 +55,39 @@ def main(root: Path = Path()) -> None:
     text = _put(text, "paper", paper_table(results / "paper"))
     for name, pattern, header, cells in PLANNING_TABLES:
         files = sorted((results / "planning").glob(pattern))
-        if found := [json.loads(p.read_text()) for p in files]:
+        if found := [read_json(p, FileError) for p in files]:
             found.sort(key=lambda row: row.get("objects", 0))
             text = _put(text, name, _markdown(header, map(cells, found)))
     if (results / "speed.json").is_file():
-        speed = json.loads((results / "speed.json").read_text())
+        speed = read_json(results / "speed.json", FileError)
         text = _put(text, "speed", speed_table(speed))
         text = _put(text, "growth", growth_table(speed))
-    if decided := [
-        json.loads(p.read_text()) for p in sorted((results / "decisions").glob("*.json"))
-    ]:
+    if decided := [read_json(p, FileError) for p in sorted((results / "decisions").glob("*.json"))]:
         text = _put(text, "decisions", _markdown(DECISIONS, map(decisions_cells, decided)))
-    if worlds := [json.loads(p.read_text()) for p in (results / "calibration").glob("*.json")]:
+    if worlds := [read_json(p, FileError) for p in (results / "calibration").glob("*.json")]:
         summary = summarise_all(worlds)
         text = _put(text, "calibration", calibration_table(summary))
         save_calibration(page.parent / "calibration.png", summary)
     text = _compare_methods(text, results, page.parent)
-    fits = [json.loads(p.read_text()) for p in (results / "samples").glob("*.json")]
+    fits = [read_json(p, FileError) for p in (results / "samples").glob("*.json")]
     if fits:
         fits.sort(key=lambda fit: (fit["env"], fit["transitions"], fit["seed"]))
         text = _put(
             text, "samples", _markdown(samples_header(fits), [samples_cells(fit) for fit in fits])
         )
         save_samples(page.parent / "samples.png", fits)
-    page.write_text(text)
+    write_atomically(page, text.encode())
 
 
 def _compare_methods(text: str, results: Path, docs: Path) -> str:
     """Methods side by side, and how the time of their discovery grows."""
     folder = results / "methods"
-    cells = [json.loads(p.read_text()) for p in sorted(folder.glob("*-seed*.json"))]
+    cells = [read_json(p, FileError) for p in sorted(folder.glob("*-seed*.json"))]
     for name in ("graphs", "aill", "size") if cells else ():
         text = _put(text, f"methods {name}", methods_table(name, cells))
     if times := [_read_time(path) for path in sorted(folder.glob("time-*.json"))]:
         text = _put(text, "methods time", methods_table("time", times))
-    growth = [json.loads(p.read_text()) for p in sorted(folder.glob("discovery-*.json"))]
+    growth = [read_json(p, FileError) for p in sorted(folder.glob("discovery-*.json"))]
     if growth:
         growth.sort(key=lambda row: place(row["method"], METHODS))
         complexity = paper_figures()["discovery_complexity"]
@@ -98,7 +98,7 @@ def _compare_methods(text: str, results: Path, docs: Path) -> str:
 
 def _read_time(path: Path) -> dict[str, Any]:
     """A cell of the table of times; its environment is in the name of its file."""
-    row = json.loads(path.read_text())
+    row = read_json(path, FileError)
     env = path.stem.removeprefix("time-").removesuffix(f"-{row['method']}")
     return {**row, "env": env, "discovery_seconds": row["seconds"]}
 
@@ -117,7 +117,7 @@ def methods_table(name: str, cells: list[dict[str, Any]]) -> str:
 
 def paper_table(folder: Path) -> str:
     """One row a cell, the paper's figures in brackets."""
-    cells = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    cells = [read_json(path, FileError) for path in sorted(folder.glob("*.json"))]
     cells.sort(
         key=lambda c: (
             c["preset"] != "default",

@@ -36,13 +36,14 @@ from oocdm.checks.model_checks import (
 from oocdm.checks.small_data import small_data
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Transitions
-from oocdm.errors import ModelError, OocdmError, read_count
+from oocdm.errors import ModelError, OocdmError
 from oocdm.graph import Structure
 from oocdm.inference.fitted import checked_data
 from oocdm.methods import AbstractMethod, DataInquiry, Inquiry, LearningState, method_class
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.reading import Seed, checked
 from oocdm.training.fit import FitResult, fit, load
 from oocdm.training.given import keep_given
 from oocdm.training.trainer import Trainer
@@ -53,7 +54,8 @@ QUICK = {"iterations": 2, "steps_per_iteration": 3, "polish_steps": 2, "patience
 QUICK_BATCH = 64
 
 
-def check_method(method: object, data: Dataset | None = None, seed: int = 0) -> list[str]:
+@checked(ModelError)
+def check_method(method: object, data: Dataset | None = None, seed: Seed = 0) -> list[str]:
     """What is wrong with a method, in plain words; an empty list means that all is well.
 
     `method` is a method, its class or its name. It is built, asked and trained for some steps on
@@ -75,7 +77,6 @@ def check_method(method: object, data: Dataset | None = None, seed: int = 0) -> 
     Forgetful.start: expected the edges of a known graph and no others, got `Ball.x <- self.x`, \
 which it does not have. Return layout.structure(known) where `known` is given.
     """
-    seed = read_count("check_method: `seed`", seed, ModelError, least=0)
     data = small_data(seed) if data is None else checked_data("check_method", data)
     trial = _Trial(data, seed)
     with contextlib.suppress(_Stopped), torch.random.fork_rng(devices=[]), _quiet():

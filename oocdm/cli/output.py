@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, ParamSpec
 
 import typer
@@ -13,17 +16,19 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from oocdm.errors import OocdmError
+from oocdm.interruption import INTERRUPTED, raising
+from oocdm.reading.ranges import LARGEST
 
 P = ParamSpec("P")
 
-BAD_INPUT = 2  # exit codes
-INTERRUPTED = 130
+BAD_INPUT = 2  # exit code
+MOST_THREADS = 1024  # far more than processors: torch dies at some thousands without a word
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Seed = Annotated[int, typer.Option(min=0, help="Makes the result repeatable.")]
+Seed = Annotated[int, typer.Option(min=0, max=LARGEST, help="Makes the result repeatable.")]
 # These networks are small: a second thread gains a fifth on an idle machine, and on a busy one the
 # two wait for each other at every step and lose tenfold.
-Threads = Annotated[int, typer.Option(min=1, help="Processor threads.")]
+Threads = Annotated[int, typer.Option(min=1, max=MOST_THREADS, help="Processor threads.")]
 
 
 class Output:
@@ -66,17 +71,61 @@ def verb(run: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(run)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            run(*args, **kwargs)
+            with raising():
+                _check_texts(kwargs)
+                run(*args, **kwargs)
         except BrokenPipeError:
             raise
-        except (OocdmError, OSError) as error:
+        except OocdmError as error:
             typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except OSError as error:
+            typer.echo(f"Error: {_in_words(error)}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             typer.echo("Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
     return guarded
+
+
+def _check_texts(options: Mapping[str, Any]) -> None:
+    """Raise an `OocdmError` if an option or a path has bytes that are no text."""
+    for name, value in options.items():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str | Path):
+                try:
+                    str(text).encode()
+                except UnicodeEncodeError:
+                    raise OocdmError(
+                        f"`{name}`: expected text in UTF-8, got {os.fsencode(text)!r}. Rename the "
+                        "file or folder, or one that it is in."
+                    ) from None
+
+
+_REASONS = {
+    errno.EACCES: "it may not be read or written. Change its permissions, or choose another place.",
+    errno.EPERM: "it may not be read or written. Change its permissions, or choose another place.",
+    errno.EROFS: "it is on a disk that may only be read. Choose another place.",
+    errno.EISDIR: "expected a file, got a folder.",
+    errno.ENOTDIR: "expected a folder, got a file, here or on the way to it.",
+    errno.ENOENT: "there is no such file or folder.",
+    errno.EEXIST: "it is there already. Choose another place.",
+    errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
+    errno.ENOSPC: "the disk is full. Make room, then try again: `oocdm resume` goes on with a run.",
+    errno.EDQUOT: "no more may be written. Make room; `oocdm resume` goes on with a run.",
+}
+
+
+def _in_words(error: OSError) -> str:
+    """What the system says, with the path that it says it of.
+
+    >>> _in_words(IsADirectoryError(errno.EISDIR, "Is a directory", "data"))
+    '`data`: expected a file, got a folder.'
+    """
+    reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+    paths = [os.fsdecode(name) for name in (error.filename, error.filename2) if name is not None]
+    return f"{' and '.join(f'`{path}`' for path in paths)}: {reason}" if paths else reason
 
 
 def use_threads(count: int) -> None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 import yaml
 
-from oocdm.cli.output import INTERRUPTED, Output
+from oocdm.cli.output import Output
 from oocdm.errors import GraphError, ModelError
 from oocdm.files.reading import parse_json, read_bytes
 from oocdm.files.writing import check_own_folder
 from oocdm.graph import graph_from_json, graph_from_rows
+from oocdm.interruption import INTERRUPTED
+from oocdm.reading import read_yaml
 from oocdm.report.progress import ProgressBar
 from oocdm.report.tensorboard import ScalarLog
 
@@ -55,8 +57,8 @@ def _read_option(text: str) -> tuple[str, Any]:
     """An option of a method, such as `alpha=0.05`: its name and its value."""
     name, sign, value = text.partition("=")
     try:
-        found = yaml.safe_load(value)
-    except yaml.YAMLError:
+        found = read_yaml(value)
+    except (yaml.YAMLError, ValueError):
         found = value
     if not (name and sign and value):
         raise ModelError(f"--option: expected the form `name=value`, got `{text}`.")

@@ -31,8 +31,9 @@ from oocdm.data.table import (
     codes_of,
     whole_numbers,
 )
-from oocdm.errors import DataError, SchemaError
+from oocdm.errors import DataError, FileError, SchemaError
 from oocdm.files import Contents, write_manifest
+from oocdm.files.os_errors import told_as
 from oocdm.files.tables import table_from_bytes
 from oocdm.files.writing import whole_folder
 from oocdm.schema import Boolean, Field, Schema
@@ -65,12 +66,12 @@ def write_log(log: Log, folder: str | os.PathLike[str], overwrite: bool = False)
     ['Ball.parquet', 'episodes.parquet', 'manifest.json', 'schema.json', 'steps.parquet']
     """
     path = Path(folder)
-    if path.exists():
-        if not overwrite:
+    with told_as(FileError, path, "written"):
+        if path.exists() and not overwrite:
             raise DataError(
                 f"`{path}` exists already. Choose another folder, or pass overwrite=True."
             )
-        if not (path / "schema.json").is_file() or _is_run(path):
+        if path.exists() and (not (path / "schema.json").is_file() or _is_run(path)):
             raise DataError(f"`{path}` is not a dataset folder, so it is not overwritten.")
     with whole_folder(path) as draft:
         _write(log, draft)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 import scipy  # whose `stats` loads when it is first used: half a second
 
 from oocdm.discovery.gains import Gains
-from oocdm.errors import OocdmError
 from oocdm.graph import AbstractEdgeSpace, Evidence, decision_words
+from oocdm.reading import Share, check_fields
 
 CONFIDENCE = 0.95  # of the intervals
 
@@ -32,20 +31,12 @@ class Rule:
     0.3
     """
 
-    min_effect: float = 0.1
-    false_discovery_rate: float = 0.05
+    min_effect: Share = 0.1
+    false_discovery_rate: Share = 0.05
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("min_effect", "false_discovery_rate"):
-            value = getattr(self, name)
-            if not 0 < value < 1:
-                raise OocdmError(f"{name}: expected a share between 0 and 1, got {value!r}.")
-        threshold = self.threshold
-        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
-        # No gain is above NaN: the graph would be empty without a word.
-        if threshold is not None and not (is_number and threshold == threshold):
-            raise OocdmError(f"threshold: expected a number of nats or None, got {threshold!r}.")
+        check_fields(self)
 
     @property
     def effect(self) -> float:

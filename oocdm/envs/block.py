@@ -12,6 +12,7 @@ from oocdm.data.log import Arrays
 from oocdm.envs.option_checks import check_choice, check_count, check_scale
 from oocdm.envs.padding import present_rows, zero_absent
 from oocdm.graph import ClassGraph
+from oocdm.reading import read
 from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.task import Task
 from oocdm.worlds.world import AbstractWorld, WorldState
@@ -135,7 +136,7 @@ class BlockWorld(AbstractWorld):
         self.max_episode_steps = check_count("max_episode_steps", max_episode_steps, low=1)
         self.num_blocks = num_blocks
         self.variant = variant
-        self.ood = ood
+        self.ood = read(bool, ood, "Option `ood`")
         self.schema = SCHEMA
         self.true_graph = TRUE_GRAPH
         self.task = Task(reward=_no_reward, terminated=_has_escaped, reads=READS)

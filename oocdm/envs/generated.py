@@ -19,6 +19,7 @@ from oocdm.envs.mechanisms import (
 from oocdm.envs.option_checks import check_count
 from oocdm.envs.padding import present_rows, zero_absent
 from oocdm.graph import ClassGraph, Edge
+from oocdm.reading import Seed, read
 from oocdm.worlds.world import AbstractWorld, WorldState
 
 PILOT_WORLDS, PILOT_STEPS, MAX_ROUNDS = 100, 20, 20
@@ -78,7 +79,7 @@ class GeneratedWorld(AbstractWorld):
         max_fields: int = 3,
         max_episode_steps: int = 30,
     ) -> None:
-        self.world_seed = check_count("world_seed", world_seed)
+        self.world_seed = read(Seed, world_seed, "Option `world_seed`")
         self.max_episode_steps = check_count("max_episode_steps", max_episode_steps, low=1)
         check_count("max_classes", max_classes, low=2)
         check_count("max_fields", max_fields, low=2)

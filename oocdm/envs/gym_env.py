@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from oocdm.errors import DataError, OocdmError
 from oocdm.graph import ClassGraph
+from oocdm.reading import Seed, checked
 from oocdm.schema import Schema
 from oocdm.task import Task
 from oocdm.worlds.spaces import (
@@ -51,11 +52,12 @@ class WorldGym(gymnasium.Env[Any, Any]):
     observation_space: spaces.Dict[Any]
     action_space: spaces.Dict[Any]
 
+    @checked(OocdmError)
     def __init__(
         self,
         world: AbstractWorld,
         *,
-        seed: int | None = None,
+        seed: Seed | None = None,
         render_mode: str | None = None,
         draw: Draw | None = None,
     ) -> None:
@@ -95,8 +97,9 @@ class WorldGym(gymnasium.Env[Any, Any]):
         """The number of rows of each class."""
         return self.world.max_objects
 
+    @checked(OocdmError)
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: Seed | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode."""
         if seed is None:

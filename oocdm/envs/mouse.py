@@ -15,6 +15,7 @@ from oocdm.envs.option_checks import check_choice, check_count, check_range
 from oocdm.envs.padding import present_rows, zero_absent
 from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph
+from oocdm.reading import CountOrZero, read
 from oocdm.schema import Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
 from oocdm.worlds.world import AbstractWorld, WorldState
@@ -166,7 +167,7 @@ class MouseWorld(AbstractWorld):
         self.numbers = check_choice("variant", variant, VARIANTS)
         self.max_episode_steps = check_count("max_episode_steps", max_episode_steps, low=1)
         self.variant = variant
-        self.ood = ood
+        self.ood = read(bool, ood, "Option `ood`")
         self.schema = check_choice(
             "likelihood",
             likelihood,
@@ -363,7 +364,8 @@ def _is_dead(after: Any, at_zero: bool) -> Any:
 def _check_tasks(tasks: Sequence[Sequence[int]] | str) -> np.ndarray:
     if isinstance(tasks, str):
         tasks = check_choice("tasks", tasks, {"seen": seen_tasks(), "unseen": unseen_tasks()})
-    if not tasks or any(len(task) != 3 for task in tasks):
+    tasks = read(list[tuple[CountOrZero, CountOrZero, CountOrZero]], tasks, "Option `tasks`")
+    if not tasks:
         raise OocdmError(
             "Option `tasks`: expected a list of triples (food, monsters, traps), "
             f"got {list(tasks)!r}."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-import numpy as np
-
-from oocdm.errors import OocdmError, read_count, suggest
+from oocdm.errors import OocdmError, short, suggest
+from oocdm.reading import NotNegative, Range, read
 
 T = TypeVar("T")
+MOST = 10**6  # objects of a class
 
 
 def check_choice(option: str, value: str, known: Mapping[str, T]) -> T:
@@ -21,19 +21,22 @@ def check_choice(option: str, value: str, known: Mapping[str, T]) -> T:
     oocdm.errors.OocdmError: Option `variant`: unknown value 'papr'. Did you mean `paper`? \
 Known: paper, released.
     """
-    if value not in known:
-        hint = suggest(str(value), known)
-        raise OocdmError(f"Option `{option}`: unknown value {value!r}. {hint}")
+    if not isinstance(value, str) or value not in known:
+        hint = suggest(value, known)
+        raise OocdmError(f"Option `{option}`: unknown value {short(value)}. {hint}")
     return known[value]
 
 
 def check_count(option: str, value: Any, low: int = 0) -> int:
-    """A whole number that is at least `low`.
+    """A whole number that is at least `low`, and no more than worlds may have objects.
 
     >>> check_count("num_blocks", 5, low=1)
     5
     """
-    return read_count(f"Option `{option}`", value, OocdmError, least=low)
+    count: int = read(
+        Annotated[int, Range(at_least=low, at_most=MOST)], value, f"Option `{option}`"
+    )
+    return count
 
 
 def check_range(option: str, value: Any) -> tuple[int, int]:
@@ -57,7 +60,5 @@ def check_scale(option: str, value: Any) -> float:
     >>> check_scale("noise", 0.01)
     0.01
     """
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not 0 <= value < np.inf:
-        raise OocdmError(f"Option `{option}`: expected a number >= 0, got {value!r}.")
-    return float(value)
+    found: float = read(NotNegative, value, f"Option `{option}`")
+    return found

@@ -16,6 +16,7 @@ from oocdm.envs.gym_env import Draw, WorldGym
 from oocdm.envs.mouse import MouseWorld
 from oocdm.envs.mouse_picture import draw_mouse_world
 from oocdm.errors import OocdmError, suggest
+from oocdm.reading import known_name
 from oocdm.worlds.world import AbstractWorld
 
 
@@ -158,9 +159,7 @@ def register() -> None:
 
 
 def _entry(name: str) -> _Entry:
-    if name not in _ENTRIES:
-        raise OocdmError(f"Unknown environment `{name}`. {suggest(name, _ENTRIES)}")
-    return _ENTRIES[name]
+    return _ENTRIES[known_name(name, _ENTRIES, "environment")]
 
 
 def _options(entry: _Entry) -> dict[str, Any]:

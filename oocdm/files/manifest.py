@@ -7,11 +7,13 @@ import logging
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
 from oocdm.errors import FileError, OocdmError
+from oocdm.files.os_errors import told_as
 from oocdm.files.reading import parse_json, read_bytes
 from oocdm.files.writing import recover, write_json
 from oocdm.reading import read
@@ -42,8 +44,11 @@ class Contents:
     @staticmethod
     def of(folder: Path, error: type[OocdmError]) -> Contents:
         """The contents of a folder, with the checksums of its manifest."""
-        if not os.path.lexists(folder):
-            recover(Path(os.path.realpath(folder)))
+        with told_as(error, folder, "read"):
+            if not os.path.lexists(folder):
+                recover(Path(os.path.realpath(folder)))
+            with suppress(FileNotFoundError, NotADirectoryError):  # of which others tell more
+                os.stat(os.path.join(folder, "."))
         path = folder / MANIFEST
         if not os.path.lexists(path):
             return Contents(folder, error, None)
@@ -62,7 +67,8 @@ class Contents:
             raise self.error(
                 f"`{path}` is not as it was when `{self.folder / MANIFEST}` was written: it was "
                 "cut off, damaged or changed since. Take a copy, or make it anew. If it was "
-                f"changed on purpose: oocdm.accept_changes('{self.folder}') or `oocdm accept {self.folder}`."
+                f"changed on purpose: oocdm.accept_changes('{self.folder}') or `oocdm accept "
+                f"{self.folder}`."
             )
         return content
 

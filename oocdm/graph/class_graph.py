@@ -9,16 +9,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from oocdm.errors import GraphError
 from oocdm.graph.edges import Edge, VariableEdge
-from oocdm.graph.graph import AbstractGraph, known_name
+from oocdm.graph.graph import AbstractGraph
 from oocdm.graph.variable import Variable, variable_names
 from oocdm.graph.variable_graph import VariableGraph
-from oocdm.schema import Schema
+from oocdm.reading import Probability, checked, known_name, read
+from oocdm.schema import GivenSchema, Schema
+
+GivenEdge = Annotated[Edge, 'Make some: Edge.parse_row("Ball.x <- self.v").']
 
 
 class AbstractEdgeSpace(ABC):
@@ -84,7 +87,7 @@ class AbstractEdgeSpace(ABC):
 
     def into(self, target: str) -> np.ndarray:
         """The positions of all edges that end in a target."""
-        return self._by_target[known_name(target, self.targets, "target")]
+        return self._by_target[known_name(target, self.targets, "target", GraphError)]
 
     @cached_property
     def _by_target(self) -> Mapping[str, np.ndarray]:
@@ -210,6 +213,7 @@ class ClassGraph(AbstractGraph[Edge]):
     """
 
     def __init__(self, schema: Schema, mask: np.ndarray) -> None:
+        read(GivenSchema, schema, "ClassGraph: `schema`", GraphError)
         space = ClassEdges.of(schema)
         mask = np.array(mask, dtype=bool)
         if mask.shape != (len(space),):
@@ -225,22 +229,30 @@ class ClassGraph(AbstractGraph[Edge]):
     # ---------------------------------------------------------------- making
 
     @staticmethod
-    def full(schema: Schema) -> ClassGraph:
+    @checked(GraphError)
+    def full(schema: GivenSchema) -> ClassGraph:
         """All edges: G_1 of the paper."""
         return ClassGraph(schema, np.ones(len(ClassEdges.of(schema)), dtype=bool))
 
     @staticmethod
-    def empty(schema: Schema) -> ClassGraph:
+    @checked(GraphError)
+    def empty(schema: GivenSchema) -> ClassGraph:
         """No edge."""
         return ClassGraph(schema, np.zeros(len(ClassEdges.of(schema)), dtype=bool))
 
     @staticmethod
-    def random(schema: Schema, probability: float, rng: np.random.Generator) -> ClassGraph:
+    @checked(GraphError)
+    def random(
+        schema: GivenSchema,
+        probability: Probability,
+        rng: Annotated[np.random.Generator, "Make one: numpy.random.default_rng(seed)."],
+    ) -> ClassGraph:
         """Every edge with the same probability: G_lambda of the paper."""
         return ClassGraph(schema, rng.random(len(ClassEdges.of(schema))) < probability)
 
     @staticmethod
-    def of_edges(schema: Schema, edges: Iterable[Edge]) -> ClassGraph:
+    @checked(GraphError)
+    def of_edges(schema: GivenSchema, edges: Iterable[GivenEdge]) -> ClassGraph:
         """The graph with exactly these edges."""
         graph = ClassGraph.empty(schema)
         mask = graph.mask.copy()
@@ -249,12 +261,15 @@ class ClassGraph(AbstractGraph[Edge]):
         return graph.with_mask(mask)
 
     @staticmethod
-    def parse(schema: Schema, rows: Iterable[str]) -> ClassGraph:
-        """Read rows such as `Total.s1 <- self.s1, Block[*].s1`."""
+    @checked(GraphError)
+    def parse(schema: GivenSchema, rows: str | Iterable[str]) -> ClassGraph:
+        """Read rows such as `Total.s1 <- self.s1, Block[*].s1`, or a text of them."""
+        rows = rows.splitlines() if isinstance(rows, str) else rows
         return ClassGraph.of_edges(schema, [e for row in rows for e in Edge.parse_row(row)])
 
     @staticmethod
-    def covering(schema: Schema, graph: Graph) -> ClassGraph:
+    @checked(GraphError)
+    def covering(schema: GivenSchema, graph: GivenGraph) -> ClassGraph:
         """The smallest class graph whose grounding has all edges of a variable graph.
 
         A class graph is its own.
@@ -302,6 +317,7 @@ class ClassGraph(AbstractGraph[Edge]):
             )
         return other
 
+    @checked(GraphError)
     def ground(self, counts: Mapping[str, int]) -> VariableGraph:
         for name in self.schema.classes:
             if counts.get(name, -1) < 0:
@@ -329,7 +345,8 @@ class ClassGraph(AbstractGraph[Edge]):
         return {"edges": [str(edge) for edge in self.edges()]}
 
     @staticmethod
-    def from_json(schema: Schema, data: Mapping[str, Any]) -> ClassGraph:
+    @checked(GraphError)
+    def from_json(schema: GivenSchema, data: Mapping[str, Any]) -> ClassGraph:
         """Read back what `to_json` wrote."""
         rows = data.get("edges")
         if not isinstance(rows, list):
@@ -340,6 +357,7 @@ class ClassGraph(AbstractGraph[Edge]):
         return self.space.edges[place]
 
     def _place(self, edge: Edge) -> int:
+        read(GivenEdge, edge, "Edge", GraphError)
         edge.check(self.schema)
         return self.space.position[edge]
 
@@ -353,3 +371,7 @@ class ClassGraph(AbstractGraph[Edge]):
 
 
 Graph = ClassGraph | VariableGraph
+# A graph as functions are given it.
+GivenGraph = Annotated[
+    ClassGraph | VariableGraph, "Make one: ClassGraph.parse(schema, rows), or a fit's `graph`."
+]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from oocdm.errors import GraphError
+from oocdm.errors import GraphError, short
 from oocdm.graph.variable import Variable
+from oocdm.reading import read
 from oocdm.schema import Schema
 
 
@@ -47,6 +48,7 @@ class Edge:
 
     def check(self, schema: Schema) -> None:
         """Raise a `SchemaError` or `GraphError` unless graphs of a schema may have it."""
+        read(bool, self.is_local, "Edge: `is_local`", GraphError)
         schema.field(self.source_class, self.source_field)
         target = schema.field(self.target_class, self.target_field)
         if not target.is_target:
@@ -126,7 +128,7 @@ class VariableEdge:
 
 def split_row(row: str, form: str) -> tuple[str, list[str]]:
     """The target and the sources of a printed row; `form` is one for the error to show."""
-    target, arrow, sources = row.partition("<-")
+    target, arrow, sources = row.partition("<-") if isinstance(row, str) else ("", "", "")
     if not arrow:
         raise wrong_row(row, form)
     names = [source.strip() for source in sources.split(",")]
@@ -135,4 +137,4 @@ def split_row(row: str, form: str) -> tuple[str, list[str]]:
 
 def wrong_row(row: str, form: str) -> GraphError:
     """The error of a row that is no row."""
-    return GraphError(f"Graph row {row!r}: expected the form `{form}`.")
+    return GraphError(f"Graph row {short(row)}: expected the form `{form}`.")

@@ -12,8 +12,7 @@ import numpy as np
 from oocdm.errors import GraphError
 from oocdm.graph.class_graph import AbstractEdgeSpace, Graph
 from oocdm.graph.edge_evidence import EdgeEvidence
-from oocdm.graph.graph import known_name
-from oocdm.reading import AnyNumber, read
+from oocdm.reading import AnyNumber, known_name, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +151,7 @@ class Evidence:
     # ---------------------------------------------------------------- asking
 
     def __getitem__(self, edge: str) -> EdgeEvidence:
-        place = self._places[known_name(edge, self._places, "edge")]
+        place = self._places[known_name(edge, self._places, "edge", GraphError)]
         return EdgeEvidence(edge, **{c: v[place].item() for c, v in self._columns.items()})
 
     def __eq__(self, other: object) -> bool:

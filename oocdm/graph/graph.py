@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from oocdm.errors import GraphError, suggest
+from oocdm.errors import GraphError, short
 from oocdm.graph.comparison import GraphComparison, compare_masks
 from oocdm.graph.edge_evidence import EdgeEvidence, EvidenceByEdge
 from oocdm.graph.edges import Edge, VariableEdge
+from oocdm.reading import checked, known_name
 
 if TYPE_CHECKING:
     import networkx
@@ -85,7 +86,7 @@ class AbstractGraph(ABC, Generic[E]):
         if target is None:
             places = np.flatnonzero(self.mask)
         else:
-            known_name(target, self.targets, "target")
+            known_name(target, self.targets, "target", GraphError)
             places = self._into(target)
             places = places[self.mask[places]]
         return [self._edge(place) for place in places.tolist()]
@@ -96,7 +97,7 @@ class AbstractGraph(ABC, Generic[E]):
 
     def children(self, source: str) -> list[str]:
         """The targets that a field such as `Block.s1`, or a variable, causes."""
-        known_name(source, self.causes, "source")
+        known_name(source, self.causes, "source", GraphError)
         found = {edge.target for edge in self.edges() if edge.cause == source}
         return [target for target in self.targets if target in found]
 
@@ -126,6 +127,7 @@ class AbstractGraph(ABC, Generic[E]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({int(self.mask.sum())} of {self.mask.size} edges)"
 
+    @checked(GraphError)
     def compare(
         self,
         true: AbstractGraph[Any],
@@ -140,7 +142,12 @@ class AbstractGraph(ABC, Generic[E]):
         true = self.matching(true)
         if counts is not None:
             return self.ground(counts).compare(true.ground(counts))
-        chosen = slice(None) if testable is None else testable
+        chosen = np.ones_like(self.mask) if testable is None else np.asarray(testable)
+        if chosen.dtype != bool or chosen.shape != self.mask.shape:
+            raise GraphError(
+                f"compare: `testable`: expected {len(self.mask)} booleans, one for each possible "
+                f"edge, got {short(testable)}."
+            )
         return compare_masks(self.mask[chosen], true.mask[chosen])
 
     # ---------------------------------------------------------------- exporting
@@ -185,16 +192,14 @@ class AbstractGraph(ABC, Generic[E]):
         self, evidence: EvidenceByEdge | None
     ) -> Iterator[tuple[str, str, E, EdgeEvidence | None]]:
         for edge in self.edges():
-            said = None if evidence is None else evidence[str(edge)]
+            said = None if evidence is None else _said(evidence, str(edge))
             yield edge.cause if edge.is_local else edge.source, f"{edge.target}'", edge, said
 
 
-def known_name(name: str, known: Iterable[str], what: str) -> str:
-    """A name that is known; others raise a `GraphError` with a suggestion.
-
-    >>> known_name("Ball.x", ["Ball.x"], "target")
-    'Ball.x'
-    """
-    if name not in known:
-        raise GraphError(f"Unknown {what} `{name}`. {suggest(name, known)}")
-    return name
+def _said(evidence: EvidenceByEdge, edge: str) -> EdgeEvidence:
+    try:
+        return evidence[edge]
+    except (TypeError, LookupError):
+        raise GraphError(
+            f"Export: `evidence`: expected that of a fit or a discovery, got {short(evidence)}."
+        ) from None

@@ -13,15 +13,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from oocdm.errors import GraphError, suggest
+from oocdm.errors import GraphError, short, suggest
 from oocdm.graph.class_graph import AbstractEdgeSpace, ClassEdges
 from oocdm.graph.edges import Edge
-from oocdm.schema import Schema
+from oocdm.reading import checked, read_yaml
+from oocdm.schema import GivenSchema, Schema
+
+LONGEST_SOURCE = 500  # characters
+LARGEST_FILE = 4 * 2**20  # bytes: what YAML of the largest size may take
 
 _KINDS = ("required", "forbidden", "soft")
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -49,7 +54,8 @@ class Priors:
     ['Ball.v <- Ball[*].x', 'Ball.v <- Ball[*].v']
     """
 
-    def __init__(self, schema: Schema, rows: Iterable[str] = ()) -> None:
+    @checked(GraphError)
+    def __init__(self, schema: GivenSchema, rows: Iterable[str] = ()) -> None:
         self.schema = schema
         self.rows = tuple(rows)
         said_by: dict[Edge, _Rule] = {}
@@ -63,7 +69,7 @@ class Priors:
                             f"({first.kind}) about the edge `{edge}`. Change one of them."
                         )
             except GraphError as error:
-                raise GraphError(f"Prior row {row!r}: {error}") from None
+                raise GraphError(f"Prior row {short(row)}: {error}") from None
         edges = ClassEdges.of(schema).edges
         value = np.array([said_by[e].probability if e in said_by else np.nan for e in edges])
         self.required, self.forbidden = value == 1, value == 0
@@ -75,28 +81,30 @@ class Priors:
         return Priors(schema)
 
     @staticmethod
-    def parse(schema: Schema, rows: Iterable[str]) -> Priors:
+    @checked(GraphError)
+    def parse(schema: GivenSchema, rows: str | Iterable[str]) -> Priors:
         """Read rows such as `Monster.* <- !Food[*].*`."""
         return Priors(schema, [rows] if isinstance(rows, str) else rows)
 
     @staticmethod
-    def read(schema: Schema, path: str | os.PathLike[str]) -> Priors:
+    @checked(GraphError)
+    def read(schema: GivenSchema, path: str | os.PathLike[str]) -> Priors:
         """Read a YAML file: a list of rows, or lists of them under required, forbidden, soft.
 
         Under these keys rows have no sign; soft ones are {row: probability}, or have their `?0.9`.
         """
         try:
-            with open(path, encoding="utf-8") as file:
-                return Priors.from_json(schema, yaml.load(file, _Loader))
+            return Priors.from_json(schema, read_yaml(_text(Path(path))))
         except GraphError as error:
             raise GraphError(f"`{path}`: {error}") from None
         except (OSError, ValueError, yaml.YAMLError) as error:
             problem = " ".join(str(error).split())
-            hint = ". Put rows that start with `*` in quotes." if "alias" in problem else ""
+            hint = " Put rows that start with `*` in quotes." if "alias" in problem else ""
             raise GraphError(f"`{path}`: cannot be read as YAML: {problem}{hint}") from None
 
     @staticmethod
-    def of(schema: Schema, value: PriorKnowledge) -> Priors:
+    @checked(GraphError)
+    def of(schema: GivenSchema, value: PriorKnowledge) -> Priors:
         """Priors in any form: None, rows, the path of a YAML file, what it holds, or Priors."""
         if isinstance(value, str) and "<-" in value:
             return Priors.parse(schema, [value])
@@ -108,6 +116,7 @@ class Priors:
             raise GraphError(f"Priors of another schema: {difference}.")
         return value
 
+    @checked(GraphError)
     def with_rows(self, rows: Iterable[str]) -> Priors:
         """These priors and more."""
         return Priors(self.schema, [*self.rows, *rows])
@@ -117,7 +126,8 @@ class Priors:
         return list(self.rows)
 
     @staticmethod
-    def from_json(schema: Schema, data: Any) -> Priors:
+    @checked(GraphError)
+    def from_json(schema: GivenSchema, data: Any) -> Priors:
         """Read back what `to_json` wrote, or anything else that a YAML file may hold."""
         table = data if isinstance(data, Mapping) else {"": data}
         rows = [(key, row) for key in table for row in _signed(key, table[key])]
@@ -202,6 +212,11 @@ def _rules(row: Any) -> Iterator[_Rule]:
     for source in (s.strip() for s in sources.split(",")):
         if source == "(nothing)":  # of a printed graph
             continue
+        # How long matching takes grows with the square of the length.
+        if len(source) > LONGEST_SOURCE:
+            raise GraphError(
+                f"expected a source of at most {LONGEST_SOURCE} characters, got {short(source)}."
+            )
         if not (match := _SOURCE.fullmatch(source)):
             raise GraphError(f"expected `self.x`, `!Ball[*].*` or `?0.2 self.v`, got `{source}`.")
         sign, number, owner, name = match.groups()
@@ -215,29 +230,29 @@ def _rules(row: Any) -> Iterator[_Rule]:
         yield _Rule(text, (target_class, target_field), (owner, name), probability)
 
 
+def _text(path: Path) -> str:
+    """What a file holds; nothing but a file is opened, and no more is read than may be in it."""
+    if not path.exists():
+        raise FileNotFoundError("there is no such file.")
+    if not path.is_file():
+        raise IsADirectoryError("expected a file, got a folder, a device or a pipe.")
+    with path.open("rb") as file:
+        return file.read(LARGEST_FILE).decode()
+
+
 def _signed(key: Any, data: Any) -> Iterator[Any]:
     """The rows under one key of a mapping, with the sign that it stands for."""
     if key not in ("", *_KINDS):
         raise GraphError(f"Priors: unknown key `{key}`. {suggest(str(key), _KINDS)}")
     items = [] if data is None else [data] if isinstance(data, Mapping) else data
     if not isinstance(items, list | tuple):
-        raise GraphError(f"Priors: expected a list of rows, got {data!r}.")
+        raise GraphError(f"Priors: expected a list of rows, got {short(data)}.")
     for item in items:
         for row, number in item.items() if isinstance(item, Mapping) else [(item, None)]:
             sign = f"?{number} " if number is not None else "!" if key == "forbidden" else ""
             target, arrow, sources = str(row).partition("<-")
             signed = ", ".join(sign + source.strip() for source in sources.split(","))
             yield f"{target}{arrow} {signed}" if sign and arrow else row
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses two equal keys, of which YAML would silently keep the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [str(key.value) for key, _ in node.value]
-        if repeated := [key for key in keys if keys.count(key) > 1]:
-            raise GraphError(f"the key `{repeated[0]}` stands there twice.")
-        return super().construct_mapping(node, deep)
 
 
 # Priors in any form that a user may have them.

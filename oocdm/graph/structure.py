@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
 from oocdm.errors import GraphError
 from oocdm.graph.class_graph import AbstractEdgeSpace, Graph
+from oocdm.reading import read
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ class Structure:
     flags: np.ndarray  # one boolean for each element of the layout
 
     def __post_init__(self) -> None:
+        read(Annotated[Layout, "A model has one."], self.layout, "Structure: `layout`", GraphError)
         flags = np.array(self.flags)
         if flags.dtype != bool or flags.shape != (len(self.layout),):
             raise GraphError(

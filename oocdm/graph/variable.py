@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from oocdm.errors import GraphError, SchemaError
+from oocdm.errors import GraphError, SchemaError, short
 from oocdm.schema import Schema
 
-_NAME = re.compile(r"(?P<class>[^\s\[\].,]+)\[(?P<object>[0-9]+)\]\.(?P<field>[^\s\[\].,]+)")
+_NAME = re.compile(r"(?P<class>[^\s\[\].,]+)\[(?P<object>[0-9]{1,9})\]\.(?P<field>[^\s\[\].,]+)")
 
 
 class Variable(NamedTuple):
@@ -33,9 +33,11 @@ class Variable(NamedTuple):
         >>> tuple(Variable.parse("Block[0].s1"))
         ('Block', 0, 's1')
         """
-        found = _NAME.fullmatch(name)
+        found = _NAME.fullmatch(name) if isinstance(name, str) else None
         if found is None:
-            raise GraphError(f"Variable `{name}`: expected the form `Block[0].s1`.")
+            raise GraphError(
+                f"Variable `{short(name, quote=False)}`: expected the form `Block[0].s1`."
+            )
         return Variable(found["class"], int(found["object"]), found["field"])
 
     @staticmethod

@@ -10,9 +10,10 @@ import numpy as np
 
 from oocdm.errors import GraphError
 from oocdm.graph.edges import VariableEdge
-from oocdm.graph.graph import AbstractGraph, known_name
+from oocdm.graph.graph import AbstractGraph
 from oocdm.graph.variable import Variable
-from oocdm.schema import Schema
+from oocdm.reading import checked, known_name
+from oocdm.schema import GivenSchema
 
 
 class VariableGraph(AbstractGraph[VariableEdge]):
@@ -30,6 +31,7 @@ class VariableGraph(AbstractGraph[VariableEdge]):
     ['Ball[1].x']
     """
 
+    @checked(GraphError)
     def __init__(
         self, inputs: Iterable[str], outputs: Iterable[str], matrix: np.ndarray | list[Any]
     ) -> None:
@@ -48,12 +50,16 @@ class VariableGraph(AbstractGraph[VariableEdge]):
         self.mask = matrix.ravel()
 
     @staticmethod
-    def parse(inputs: Iterable[str], outputs: Iterable[str], rows: Iterable[str]) -> VariableGraph:
+    @checked(GraphError)
+    def parse(
+        inputs: Iterable[str], outputs: Iterable[str], rows: str | Iterable[str]
+    ) -> VariableGraph:
         """Read rows such as `Ball[1].x <- Ball[0].x, Ball[1].x`.
 
         >>> VariableGraph.parse(["Ball[0].x"], ["Ball[0].x"], ["Ball[0].x <- (nothing)"])
         VariableGraph(0 of 1 edges)
         """
+        rows = rows.splitlines() if isinstance(rows, str) else rows
         names = tuple(inputs), tuple(outputs)
         graph = VariableGraph(*names, np.zeros([len(each) for each in names]))
         mask = graph.mask.copy()
@@ -117,7 +123,8 @@ class VariableGraph(AbstractGraph[VariableEdge]):
         return {"inputs": list(self.inputs), "outputs": list(self.outputs), "edges": edges}
 
     @staticmethod
-    def from_json(schema: Schema, data: Mapping[str, Any]) -> VariableGraph:
+    @checked(GraphError)
+    def from_json(schema: GivenSchema, data: Mapping[str, Any]) -> VariableGraph:
         """Read back what `to_json` wrote; all variables must be of the schema."""
         lists = [data.get(key) for key in ("inputs", "outputs", "edges")]
         if not all(isinstance(each, list) for each in lists):
@@ -135,8 +142,8 @@ class VariableGraph(AbstractGraph[VariableEdge]):
         return VariableEdge(self.inputs[row], self.outputs[column])
 
     def _place(self, edge: VariableEdge) -> int:
-        row = self._rows[known_name(edge.source, self._rows, "variable")]
-        column = self._columns[known_name(edge.target, self._columns, "variable")]
+        row = self._rows[known_name(edge.source, self._rows, "variable", GraphError)]
+        column = self._columns[known_name(edge.target, self._columns, "variable", GraphError)]
         return row * len(self.outputs) + column
 
     _parse_row = staticmethod(VariableEdge.parse_row)

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.errors import DataError
+from oocdm.errors import DataError, ModelError
 from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
 from oocdm.models.prediction import FieldDistribution, NormalField
 from oocdm.models.scales import as_numbers
+from oocdm.reading import Count, checked
 from oocdm.schema import Boolean, Field
 
 MIN_EPISODES = 8  # fewer say too little about how an effect varies from episode to episode
@@ -55,7 +56,8 @@ class Finding:
         return self.text
 
 
-def check_assumptions(result: Fitted, data: Dataset, batch_size: int = 4096) -> list[Finding]:
+@checked(ModelError)
+def check_assumptions(result: Fitted, data: Dataset, batch_size: Count = 4096) -> list[Finding]:
     """What in held-out data speaks against the assumptions of discovery, largest first.
 
     Three things are looked for in the residuals of the predictions under the graph, in units of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.values import read_value
-from oocdm.errors import DataError, ModelError, read_count
+from oocdm.errors import DataError, ModelError
 from oocdm.graph import Variable
 from oocdm.inference.dynamics import Dynamics
 from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
@@ -21,6 +21,7 @@ from oocdm.inference.names import place_hint, read_variable
 from oocdm.inference.words import both_in_words, counted
 from oocdm.models.prediction import Predictions
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.reading import Count, Seed, checked
 from oocdm.schema import Field, Real
 
 CLOSE = 1e-3  # of a field's spread: differences below it are no change
@@ -105,6 +106,7 @@ class Counterfactual:
         return "\n".join(map(str, self.changes())) or "nothing would have changed"
 
 
+@checked(ModelError)
 def counterfactual(
     result: Fitted,
     data: Dataset,
@@ -112,8 +114,8 @@ def counterfactual(
     step: int,
     do: Mapping[str, Any],
     hold: bool = False,
-    horizon: int | None = None,
-    seed: int = 0,
+    horizon: Annotated[Count, "It is how many steps the answer has."] | None = None,
+    seed: Seed = 0,
 ) -> Counterfactual:
     """What would have happened if some variables had been set at one step of an episode.
 
@@ -140,10 +142,6 @@ def counterfactual(
     checked_result("counterfactual", result)
     data = checked_data("counterfactual", data)
     check_fit("counterfactual", result, data)
-    seed = read_count("counterfactual: `seed`", seed, ModelError, least=0)
-    if horizon is not None:
-        advice = "It is how many steps the answer has."
-        horizon = read_count("counterfactual: `horizon`", horizon, ModelError, advice)
     if episode not in data.episode_ids:
         raise DataError(f"counterfactual: the dataset has no episode {episode!r}.")
     numbers = data.step[data.starts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -12,13 +12,14 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.data.values import check_allowed
-from oocdm.errors import ModelError, read_count
+from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
 from oocdm.inference.random_numbers import RandomNumbers
 from oocdm.inference.reach import reached, reaching
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.prediction import Predictions
+from oocdm.reading import Count, checked
 from oocdm.schema import Field
 
 _HORIZON = "It is how many steps are simulated."
@@ -48,13 +49,15 @@ class Dynamics:
     ('Block.s1', 'Total.s1')
     """
 
+    @checked(ModelError)
     def __init__(
-        self, result: Fitted, reads: Iterable[str] | None = None, horizon: int | None = None
+        self,
+        result: Fitted,
+        reads: str | Iterable[str] | None = None,
+        horizon: Annotated[Count, _HORIZON] | None = None,
     ) -> None:
         keep_freed_memory()
         checked_result("Dynamics", result)
-        if horizon is not None:
-            horizon = read_count("Dynamics: `horizon`", horizon, ModelError, _HORIZON)
         reads = None if reads is None else tuple([reads] if isinstance(reads, str) else reads)
         self._made_of = (result, reads, horizon)
         model, graph = result.model, result.graph

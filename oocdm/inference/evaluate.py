@@ -10,11 +10,13 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.graph import ClassGraph, VariableGraph
+from oocdm.errors import ModelError
+from oocdm.graph.class_graph import GivenGraph
 from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
 from oocdm.inference.words import counted
 from oocdm.models.prediction import NormalField, Predictions
 from oocdm.models.scales import as_numbers
+from oocdm.reading import Count, checked
 
 COVERAGE_SIGMAS = 1.6448536269514722  # a normal lies within so many sigmas with probability 0.9
 
@@ -87,12 +89,13 @@ class Evaluation:
         return f"AILL {self.aill:.3f} on {counted(self.transitions, 'transition')}"
 
 
+@checked(ModelError)
 @torch.no_grad()
 def evaluate(
     result: Fitted,
     data: Dataset,
-    batch_size: int = 4096,
-    graph: ClassGraph | VariableGraph | None = None,
+    batch_size: Count = 4096,
+    graph: GivenGraph | None = None,
 ) -> Evaluation:
     """Evaluate a fitted model on a dataset, in raw units, under its own graph or another.
 

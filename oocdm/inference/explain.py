@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -11,13 +12,14 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot
-from oocdm.errors import DataError, GraphError, ModelError, read_count
+from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, Variable
 from oocdm.inference.fitted import Fitted, checked_data, checked_result
 from oocdm.inference.names import place_hint, read_variable
 from oocdm.inference.words import counted, in_words
 from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.reading import Count, Seed, checked
 
 NUM_OTHERS = 64  # values that a parent is imagined to have had instead
 MIN_NATS, MIN_SHARE = 0.1, 0.05  # what a reason must be worth, also of the strongest
@@ -84,14 +86,15 @@ class Explanation:
         return "for no reason that the graph knows"
 
 
+@checked(ModelError)
 def explain(
     result: Fitted,
     data: Dataset,
     episode: int,
     step: int,
     variable: str,
-    depth: int = 3,
-    seed: int = 0,
+    depth: Annotated[Count, "It is how many steps back."] = 3,
+    seed: Seed = 0,
 ) -> Explanation:
     """Why a variable, such as `Mouse[0].health`, changed as it did in one step of an episode.
 
@@ -112,7 +115,6 @@ def explain(
     True
     """
     checked_result("explain", result)
-    depth = read_count("explain: `depth`", depth, ModelError, "It is how many steps back.")
     data = checked_data("explain", data)
     graph = result.graph
     if not isinstance(graph, ClassGraph):

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.data.values import check_allowed
-from oocdm.errors import ModelError, read_count, suggest
+from oocdm.errors import ModelError, suggest
 from oocdm.inference.dynamics import Dynamics, action_tensor, with_actions
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
 from oocdm.inference.words import counted
+from oocdm.reading import Count, Seed, checked, read
 from oocdm.schema import Field, Schema
 
 _STEPS = "So many are drawn."
+_ACTIONS = 'Give them as {"Ball": {"push": values}}.'
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,13 +86,14 @@ class Rollout:
         return values.double()
 
 
+@checked(ModelError)
 def rollout(
     result: Fitted,
     state: Snapshot,
-    actions: Mapping[str, Mapping[str, Any]] | None = None,
-    samples: int = 100,
-    seed: int = 0,
-    steps: int | None = None,
+    actions: Annotated[Mapping[str, Mapping[str, Any]], _ACTIONS] | None = None,
+    samples: Annotated[Count, "So many futures are drawn."] = 100,
+    seed: Seed = 0,
+    steps: Annotated[Count, _STEPS] | None = None,
 ) -> Rollout:
     """Draw futures of each world of a batch under given actions.
 
@@ -108,12 +111,11 @@ def rollout(
     >>> low.shape
     torch.Size([8, 1, 1])
     """
-    samples = read_count("rollout: `samples`", samples, ModelError, "So many futures are drawn.")
     dynamics = Dynamics(checked_result("rollout", result))
     device = dynamics.device
     checked_state("rollout", state, ModelError)
     state.check("rollout", dynamics.schema, "model", ModelError)
-    num_steps, read = _read_actions(state, {} if actions is None else actions, steps)
+    num_steps, by_step = _read_actions(state, {} if actions is None else actions, steps)
     generator = torch.Generator().manual_seed(seed)
     now = state.to(device).map(lambda tensor: tensor.repeat_interleave(samples, 0))
     states = []
@@ -122,7 +124,7 @@ def rollout(
             c: {
                 f: each[step].to(device).repeat_interleave(samples, 0) for f, each in fields.items()
             }
-            for c, fields in read.items()
+            for c, fields in by_step.items()
         }
         now = dynamics.step(
             with_actions(now, chosen), int(torch.randint(2**62, (), generator=generator))
@@ -144,32 +146,26 @@ def _read_actions(
     }
     lengths = {len(each) if each.ndim else 0 for each in given.values() if each is not None}
     if steps is not None:
-        lengths.add(read_count("rollout: `steps`", steps, ModelError, _STEPS))
+        lengths.add(steps)
     if len(lengths) != 1:
         raise ModelError(
             "rollout: expected actions for the same number of steps in every field, and `steps` "
             f"to be that or left out, got {sorted(lengths) or 'neither'}. Without action fields, "
             "say `steps`."
         )
-    num_steps = read_count("rollout: steps of the actions", lengths.pop(), ModelError, _STEPS)
-    read: dict[str, dict[str, Tensor]] = {}
+    where, (num_steps,) = "rollout: steps of the actions", lengths
+    read(Annotated[Count, _STEPS], num_steps, where, ModelError)
+    chosen: dict[str, dict[str, Tensor]] = {}
     for c in schema.classes:
         for f, field in schema.fields(c).items():
             if field.action:
                 where, each = f"Action `{c}.{f}`", given.get((c, f))
-                chosen = _read_action(where, field, each, num_steps, state.present[c])
-                read.setdefault(c, {})[f] = chosen
-    return num_steps, read
+                values = _read_action(where, field, each, num_steps, state.present[c])
+                chosen.setdefault(c, {})[f] = values
+    return num_steps, chosen
 
 
 def _check_names(schema: Schema, actions: Mapping[str, Mapping[str, Any]]) -> None:
-    is_nested = isinstance(actions, Mapping)
-    if not is_nested or not all(isinstance(fields, Mapping) for fields in actions.values()):
-        raise ModelError(
-            "rollout: `actions`: expected a dictionary of classes, each one of fields, got "
-            f"{type(actions).__name__ if not is_nested else 'classes without fields'}. Give them "
-            'as {"Ball": {"push": values}}.'
-        )
     for c, fields in actions.items():
         known = [f for f, field in schema.fields(c).items() if field.action]
         for f in fields:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from oocdm.errors import PlanError, suggest
 from oocdm.graph import VariableGraph
 from oocdm.inference import Fitted
+from oocdm.reading import CountOrZero, read
 from oocdm.schema import Schema
+
+Objects = Annotated[CountOrZero, "Give how many objects there are, or a range (low, high)."]
+Counted = Mapping[str, Objects | tuple[Objects, Objects]]
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,9 @@ class Counts:
     ranges: Mapping[str, tuple[int, int]]
 
     @staticmethod
-    def of(schema: Schema, counts: Mapping[str, int | tuple[int, int]]) -> Counts:
+    def of(schema: Schema, counts: Counted) -> Counts:
         """Counts of every class of a schema, each one number or a range."""
+        counts = read(Counted, counts, "counts", PlanError)
         for name in counts:
             if name not in schema.classes:
                 raise PlanError(f"counts: unknown class `{name}`. {suggest(name, schema.classes)}")
@@ -83,12 +88,8 @@ def _describe(low: int, high: int) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def _range(name: str, given: Any) -> tuple[int, int]:
-    ends = tuple(given) if isinstance(given, tuple | list) else (given, given)
-    is_whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in ends)
-    if len(ends) != 2 or not is_whole or not 0 <= ends[0] <= ends[1]:
-        raise PlanError(
-            f"counts[{name!r}]: expected a whole number of at least 0 or a range (low, high) of "
-            f"such numbers, got {given!r}."
-        )
-    return int(ends[0]), int(ends[1])
+def _range(name: str, given: int | tuple[int, int]) -> tuple[int, int]:
+    low, high = given if isinstance(given, tuple) else (given, given)
+    if low > high:
+        raise PlanError(f"counts[{name!r}]: expected low <= high of a range, got {given!r}.")
+    return low, high

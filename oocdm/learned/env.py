@@ -9,9 +9,12 @@ import gymnasium
 from gymnasium import spaces
 
 from oocdm.data.snapshot import Snapshot
+from oocdm.errors import PlanError
 from oocdm.inference import Fitted
+from oocdm.learned.counts import Counted
 from oocdm.learned.starts import Start
-from oocdm.learned.worlds import LearnedWorlds
+from oocdm.learned.worlds import EpisodeSteps, LearnedWorlds
+from oocdm.reading import Seed, checked
 from oocdm.schema import Schema
 from oocdm.task import Task
 from oocdm.worlds.spaces import Action, Observation, action_space, observation_space, read_action
@@ -55,16 +58,17 @@ class LearnedEnv(gymnasium.Env[Any, Any]):
     action_space: spaces.Dict[Any]
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
+    @checked(PlanError)
     def __init__(
         self,
         result: Fitted,
         task: Task,
-        counts: Mapping[str, int | tuple[int, int]],
+        counts: Counted,
         *,
         start: Start | None = None,
-        max_episode_steps: int = 100,
+        max_episode_steps: EpisodeSteps = 100,
         sample: bool = True,
-        seed: int | None = None,
+        seed: Seed | None = None,
     ) -> None:
         self._worlds = LearnedWorlds(result, task, counts, start, max_episode_steps, sample)
         self.observation_space = observation_space(self.schema, self.max_objects)
@@ -91,8 +95,9 @@ class LearnedEnv(gymnasium.Env[Any, Any]):
         """The world as it is, a snapshot of one row, as `rollout` and planners take it."""
         return self._worlds.state
 
+    @checked(PlanError)
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: Seed | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode; nothing is held any more."""
         if seed is None:
@@ -110,6 +115,7 @@ class LearnedEnv(gymnasium.Env[Any, Any]):
         reward, terminated = float(outcomes.reward[0]), bool(outcomes.terminated[0])
         return self._worlds.observe_one(0), reward, terminated, bool(outcomes.truncated[0]), {}
 
+    @checked(PlanError)
     def do(self, name: str, value: Any, hold: bool = True) -> Observation:
         """Set an attribute such as `Mouse[0].hunger`, or `Mouse[*].hunger` of all objects.
 
@@ -119,6 +125,7 @@ class LearnedEnv(gymnasium.Env[Any, Any]):
         self._worlds.do(name, value, hold, None)
         return self._worlds.observe_one(0)
 
+    @checked(PlanError)
     def undo(self, name: str) -> None:
         """Leave an attribute that is held to the model again, from its present value on."""
         self._worlds.undo(name, None)

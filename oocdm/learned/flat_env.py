@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from oocdm.errors import PlanError
+from oocdm.errors import PlanError, short
 from oocdm.learned.flat_spaces import FlatSpaces
 from oocdm.worlds.spaces import Observation
 
@@ -30,6 +30,8 @@ class FlatEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        if not isinstance(env, gymnasium.Env):
+            raise PlanError(f"FlatEnv: `env`: expected an environment, got {short(env)}.")
         RecordConstructorArgs.__init__(self)
         gymnasium.Wrapper.__init__(self, env)
         schema = getattr(env.unwrapped, "schema", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import numpy as np
 from gymnasium import spaces
@@ -12,10 +12,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.errors import PlanError, read_count
+from oocdm.errors import PlanError
 from oocdm.inference import Fitted
+from oocdm.learned.counts import Counted
 from oocdm.learned.starts import Start
-from oocdm.learned.worlds import LearnedWorlds
+from oocdm.learned.worlds import EpisodeSteps, LearnedWorlds
+from oocdm.reading import Count, Seed, checked
 from oocdm.schema import Schema
 from oocdm.task import Task
 from oocdm.worlds.spaces import Action, Observation, action_space, observation_space, read_action
@@ -45,21 +47,21 @@ class LearnedVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     (5,)
     """
 
+    @checked(PlanError)
     def __init__(
         self,
         result: Fitted,
         task: Task,
-        counts: Mapping[str, int | tuple[int, int]],
-        num_envs: int,
+        counts: Counted,
+        num_envs: Annotated[Count, "It says how many worlds run side by side."],
         *,
         start: Start | None = None,
-        max_episode_steps: int = 100,
+        max_episode_steps: EpisodeSteps = 100,
         sample: bool = True,
-        seed: int | None = None,
+        seed: Seed | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     ) -> None:
-        advice = "It says how many worlds run side by side."
-        self.num_envs = read_count("num_envs", num_envs, PlanError, advice)
+        self.num_envs = num_envs
         modes = [mode.value for mode in AutoresetMode]
         if autoreset_mode not in (*AutoresetMode, *modes):
             raise PlanError(
@@ -97,10 +99,11 @@ class LearnedVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         """The worlds as they are, a snapshot with a row a world."""
         return self.worlds.state
 
+    @checked(PlanError)
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
+        seed: Seed | Sequence[Seed | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode in every world, or in those of `options={"reset_mask": booleans}`.
@@ -119,12 +122,12 @@ class LearnedVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         self._ended &= ~mask
         return self.worlds.observe(), {}
 
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+    def _seeds(self, seed: Seed | Sequence[Seed | None] | None) -> Sequence[int | None]:
         """One seed a world, None where nothing is said."""
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, int | np.integer):
-            return [int(seed) + world for world in range(self.num_envs)]
+        if isinstance(seed, int):
+            return [seed + world for world in range(self.num_envs)]
         if len(seed) != self.num_envs:
             raise PlanError(
                 f"reset: seed: expected one number, or {self.num_envs} of them, one a world, got "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import numpy as np
 import torch
@@ -13,20 +13,23 @@ from oocdm.data.dataset import Dataset
 from oocdm.data.log import Arrays
 from oocdm.data.snapshot import Snapshot
 from oocdm.data.values import read_value
-from oocdm.errors import PlanError, read_count
+from oocdm.errors import PlanError
 from oocdm.inference import Fitted, with_actions
 from oocdm.inference.fitted import check_fit, checked_result
 from oocdm.learned.attributes import Attribute
-from oocdm.learned.counts import Counts
+from oocdm.learned.counts import Counted, Counts
 from oocdm.learned.holds import Holds, with_value
 from oocdm.learned.starts import Start, Starts
 from oocdm.planning.learned_simulator import LearnedSimulator
 from oocdm.planning.outcomes import checked_end, checked_reward
+from oocdm.reading import Count
 from oocdm.schema import Schema
 from oocdm.task import Task
 from oocdm.worlds.convert import to_snapshot, to_world_state
 from oocdm.worlds.spaces import Observation, observation_of
 from oocdm.worlds.world import WorldState
+
+EpisodeSteps = Annotated[Count, "Episodes are cut after so many steps."]
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,12 @@ class LearnedWorlds:
         self,
         result: Fitted,
         task: Task,
-        counts: Mapping[str, int | tuple[int, int]],
+        counts: Counted,
         start: Start | None = None,
         max_episode_steps: int = 100,
         sample: bool = True,
     ) -> None:
-        advice = "Episodes are cut after so many steps."
-        self._limit = read_count("max_episode_steps", max_episode_steps, PlanError, advice)
+        self._limit = max_episode_steps
         checked_result("LearnedEnv", result)
         self._simulator = LearnedSimulator(result, task)
         given = Counts.of(result.model.schema, counts)

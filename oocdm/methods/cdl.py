@@ -12,7 +12,6 @@ from torch import Tensor
 from oocdm.discovery import Discovery, Rule, Search, discover_leave_one_out
 from oocdm.graph import Structure
 from oocdm.methods.method import Inquiry, LearningState, Term
-from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import ENCODING, AbstractVariableMethod
 from oocdm.models.variable_model import (
     AbstractVariableModel,
@@ -22,6 +21,7 @@ from oocdm.models.variable_model import (
     TwoLayers,
     parents_of,
 )
+from oocdm.reading import Count
 
 ENCODER_WIDTH, PREDICTOR_WIDTH = 64, 32
 MAX_SCORED = 5000
@@ -61,12 +61,8 @@ class Cdl(AbstractVariableMethod):
     name: ClassVar[str] = "cdl"
 
     threshold: float | None = 0.1
-    encoding: int | None = None  # channels of a variable; by default they grow with the objects
-    max_scored: int | None = MAX_SCORED  # transitions used by one discovery, at most
-
-    def __post_init__(self) -> None:
-        check_at_least(self, 1, "encoding", "max_scored")
-        Rule(threshold=self.threshold)  # which refuses what means nothing, before any training
+    encoding: Count | None = None  # channels of a variable; by default they grow with the objects
+    max_scored: Count | None = MAX_SCORED  # transitions used by one discovery, at most
 
     @classmethod
     def preset(cls, name: str, **options: Any) -> Self:

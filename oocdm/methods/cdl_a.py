@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from oocdm.errors import ModelError
 from oocdm.methods.cdl import Cdl, CdlModel
-from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import ENCODING, WidthByObjects
 from oocdm.models.initial import xavier
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting
+from oocdm.reading import Count
 
 HEADS = 2
 KEYS = WidthByObjects(64, 16, 32, 256)
@@ -56,11 +56,10 @@ class CdlA(Cdl):
 
     name: ClassVar[str] = "cdl-a"
 
-    keys: int | None = None  # width of keys; by default it grows with the objects
+    keys: Count | None = None  # width of keys; by default it grows with the objects
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least(self, 1, "keys")
         for option in ("encoding", "keys"):
             value = getattr(self, option)
             if value is not None and value % HEADS:

@@ -47,7 +47,3 @@ class AbstractClassMethod(AbstractMethod):
 
     def to_json(self) -> dict[str, Any]:
         return {**super().to_json(), "model": self.model.to_json()}
-
-    @classmethod
-    def from_json(cls, options: dict[str, Any]) -> Self:
-        return super().from_json({**options, "model": ModelOptions.from_json(options["model"])})

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from oocdm.errors import ModelError, read_count
+from oocdm.errors import ModelError
 from oocdm.graph import Variable
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, TwoLayers
+from oocdm.reading import Count, check_fields
 from oocdm.schema import Schema
 
 
@@ -19,16 +20,15 @@ from oocdm.schema import Schema
 class GnnWidths:
     """Widths of the network's parts."""
 
-    node: int = 32
-    action: int = 8
-    edge: int = 32
-    edge_hidden: int = 32
-    node_hidden: int = 40
-    decoder_hidden: int = 32
+    node: Count = 32
+    action: Count = 8
+    edge: Count = 32
+    edge_hidden: Count = 32
+    node_hidden: Count = 40
+    decoder_hidden: Count = 32
 
     def __post_init__(self) -> None:
-        for part, width in asdict(self).items():
-            read_count(f"Method `gnn`: `widths`: `{part}`", width, ModelError)
+        check_fields(self, error=ModelError)
 
 
 class _Objects:
@@ -118,10 +118,6 @@ class Gnn(AbstractDenseMethod):
     name: ClassVar[str] = "gnn"
 
     widths: GnnWidths = GnnWidths()
-
-    @classmethod
-    def from_json(cls, options: dict[str, Any]) -> Self:
-        return super().from_json({**options, "widths": GnnWidths(**options["widths"])})
 
     def network(self, setting: Setting) -> AbstractVariableModel:
         return GnnModel(setting, self.widths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,6 @@ from oocdm.discovery.independence.variable_tests import LEAST_SAMPLES, VariableT
 from oocdm.errors import ModelError
 from oocdm.graph import VariableEdges
 from oocdm.methods.method import DataInquiry
-from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import ENCODING, AbstractVariableMethod
 from oocdm.models.variable_model import (
     AbstractVariableModel,
@@ -24,6 +23,7 @@ from oocdm.models.variable_model import (
     TwoLayers,
     parents_of,
 )
+from oocdm.reading import Count, Range, Share
 
 ENCODER_WIDTH, STATE_WIDTH = 64, 64
 
@@ -75,18 +75,12 @@ class Grader(AbstractVariableMethod):
 
     name: ClassVar[str] = "grader"
 
-    alpha: float = 0.1  # edges are those with a p-value below
-    max_samples: int = 1000  # transitions that a test sees; the time grows faster than they do
-    workers: int | None = None  # tests that run side by side; by default as many as threads
-    encoding: int | None = None  # channels of a variable; by default they grow with the objects
-
-    def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise ModelError(
-                f"Method `grader`: `alpha`: expected a number between 0 and 1, got {self.alpha!r}."
-            )
-        check_at_least(self, LEAST_SAMPLES, "max_samples")
-        check_at_least(self, 1, "workers", "encoding")
+    alpha: Share = 0.1  # edges are those with a p-value below
+    # Transitions that a test sees; the time grows faster than they do.
+    max_samples: Annotated[int, Range(at_least=LEAST_SAMPLES)] = 1000
+    # Tests that run side by side; by default as many as threads.
+    workers: Annotated[int, Range(at_least=1, at_most=1024)] | None = None
+    encoding: Count | None = None  # channels of a variable; by default they grow with the objects
 
     @property
     def weighs_beliefs(self) -> bool:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery, OnSettled
-from oocdm.errors import GraphError, ModelError, read_count
+from oocdm.errors import GraphError, ModelError
 from oocdm.graph import Evidence, Graph, Layout, Priors, Structure
 from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.reading import Count, CountOrZero, NotNegative, Positive, Range, check_fields, read
 from oocdm.schema import Schema
 
 
@@ -42,44 +41,22 @@ class Schedule:
     of each field's change, which polishing lowers to `final_resolution`; 0 means no blur.
     """
 
-    iterations: int = 10
-    steps_per_iteration: int = 400
-    polish_steps: int = 3000
-    patience: int = 3
-    batch_size: int = 512
-    polish_batch_size: int = 256
-    optimiser: str = "eigen-adam"
-    learning_rate: float = 2e-3
-    final_learning_rate: float = 2e-4
-    max_gradient_norm: float = 5.0
-    resolution: float = 0.1
-    final_resolution: float = 0.003
-    held_out: float = 0.2
+    iterations: Count = 10
+    steps_per_iteration: Count = 400
+    polish_steps: CountOrZero = 3000
+    patience: CountOrZero = 3
+    batch_size: Count = 512
+    polish_batch_size: Count = 256
+    optimiser: Literal["eigen-adam", "adam"] = "eigen-adam"
+    learning_rate: Positive = 2e-3
+    final_learning_rate: Positive = 2e-4
+    max_gradient_norm: Positive = 5.0
+    resolution: NotNegative = 0.1
+    final_resolution: NotNegative = 0.003
+    held_out: Annotated[float, Range(at_least=0, below=1)] = 0.2
 
     def __post_init__(self) -> None:
-        for name, least in _COUNTS.items():
-            where = f"schedule: `{name}`"
-            count = read_count(where, getattr(self, name), ModelError, least=least)
-            object.__setattr__(self, name, count)
-        for name, (expected, is_good) in _NUMBERS.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not is_good(float(value)):
-                raise ModelError(f"schedule: `{name}`: expected {expected}, got {value!r}.")
-            object.__setattr__(self, name, float(value))
-
-
-# The least of each number of a schedule that counts something, and what the others may be.
-_COUNTS = {
-    **dict.fromkeys(("iterations", "steps_per_iteration", "batch_size", "polish_batch_size"), 1),
-    **dict.fromkeys(("polish_steps", "patience"), 0),
-}
-_POSITIVE = ("a positive number", lambda value: 0 < value < math.inf)
-_NOT_NEGATIVE = ("a number from 0 on", lambda value: 0 <= value < math.inf)
-_NUMBERS: dict[str, tuple[str, Callable[[float], bool]]] = {
-    **dict.fromkeys(("learning_rate", "final_learning_rate", "max_gradient_norm"), _POSITIVE),
-    **dict.fromkeys(("resolution", "final_resolution"), _NOT_NEGATIVE),
-    "held_out": ("a share from 0 to less than 1", lambda value: 0 <= value < 1),
-}
+        check_fields(self, "schedule", ModelError)
 
 
 @dataclass(frozen=True)
@@ -120,7 +97,10 @@ class DataInquiry:
 
 @dataclass(frozen=True)
 class AbstractMethod(ABC):
-    """A method that `fit` can train: a frozen dataclass whose fields are its options."""
+    """A method that `fit` can train: a frozen dataclass whose fields are its options.
+
+    Their types are checked; ranges may stand beside them, such as `Annotated[int, Range(above=0)]`.
+    """
 
     name: ClassVar[str]
     # Whether it knows objects one by one, so that their numbers must stay the same.
@@ -129,6 +109,9 @@ class AbstractMethod(ABC):
     hide_variables: ClassVar[float] = 0.0
 
     schedule: Schedule = field(default_factory=Schedule)
+
+    def __post_init__(self) -> None:
+        check_fields(self, _who(type(self)), ModelError)
 
     @abstractmethod
     def build(
@@ -215,9 +198,14 @@ class AbstractMethod(ABC):
     @classmethod
     def from_json(cls, options: dict[str, Any]) -> Self:
         """Read back what `to_json` wrote, less the name."""
-        return cls(**{**options, "schedule": Schedule(**options["schedule"])})
+        found: Self = read(cls, options, _who(cls), ModelError, complete=True)
+        return found
 
     @classmethod
     @abstractmethod
     def preset(cls, name: str, **options: Any) -> Self:
         """The method with the options of a preset, "default" or "paper", and others."""
+
+
+def _who(method: type[AbstractMethod]) -> str:
+    return f"Method `{getattr(method, 'name', method.__name__)}`"

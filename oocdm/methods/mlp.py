@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
-from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import WidthByObjects
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, Stack
+from oocdm.reading import Count
 
 WIDTH = WidthByObjects(64, 16, 64, 256)
 
@@ -47,10 +47,7 @@ class Mlp(AbstractDenseMethod):
 
     name: ClassVar[str] = "mlp"
 
-    width: int | None = None  # of each layer; by default it grows with the objects
-
-    def __post_init__(self) -> None:
-        check_at_least(self, 1, "width")
+    width: Count | None = None  # of each layer; by default it grows with the objects
 
     def network(self, setting: Setting) -> AbstractVariableModel:
         return MlpModel(setting, WIDTH(setting.counts, self.width))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from torch import Tensor
@@ -20,17 +20,17 @@ from oocdm.discovery import (
     discover_leave_one_out,
     discover_variables,
 )
-from oocdm.errors import ModelError, suggest
 from oocdm.graph import ClassGraph, Evidence, Graph, Layout, Structure
 from oocdm.methods.class_method import AbstractClassMethod
 from oocdm.methods.method import Inquiry, LearningState, Term
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.reading import Count, NotNegative, Positive, Probability, Range, Share
 from oocdm.schema import Schema
 
-OBJECTIVES = ("any-structure", "three-graphs")
-SEARCHES = ("around", "leave-one-out")
+Objective = Literal["any-structure", "three-graphs"]
+SearchName = Literal["around", "leave-one-out"]
 
 
 @dataclass(frozen=True)
@@ -51,38 +51,30 @@ class Oocdm(AbstractClassMethod):
 
     name: ClassVar[str] = "oocdm"
 
-    objective_name: str = "any-structure"  # or "three-graphs", the paper's
-    search_name: str = "around"  # or "leave-one-out", the paper's
-    min_effect: float = 0.1  # share of the unexplained variance that an edge must explain
-    false_discovery_rate: float = 0.05  # expected share of wrong edges among those found
+    objective_name: Objective = "any-structure"  # or "three-graphs", the paper's
+    search_name: SearchName = "around"  # or "leave-one-out", the paper's
+    min_effect: Share = 0.1  # share of the unexplained variance that an edge must explain
+    false_discovery_rate: Share = 0.05  # expected share of wrong edges among those found
     threshold: float | None = None  # nats that an edge must add, instead of the two above
     path_threshold: float = 0.02  # nats that a path of a predictor must add
-    num_graphs: int = 32  # different structures in a batch
-    contested_weight: float = 10.0  # how much more often neighbours turn a contested element
-    edge_probability: float = 0.9  # lambda of the paper, with "three-graphs"
-    alpha: float = 1.0  # weight of the full graph, with "three-graphs"
-    beta: float = 1.0  # weight of the estimate, with "three-graphs"
-    max_scored: int = 20_000  # held-out transitions used by one search around the estimate, at most
-    patience: int = 4096  # transitions before an edge may be given up; at most half of them
+    num_graphs: Count = 32  # different structures in a batch
+    contested_weight: Positive = 10.0  # how much more often neighbours turn a contested element
+    edge_probability: Probability = 0.9  # lambda of the paper, with "three-graphs"
+    alpha: NotNegative = 1.0  # weight of the full graph, with "three-graphs"
+    beta: NotNegative = 1.0  # weight of the estimate, with "three-graphs"
+    max_scored: Count = 20_000  # held-out transitions of one search around the estimate, at most
+    patience: Count = 4096  # transitions before an edge may be given up; at most half of them
     # Probability that a single variable is hidden from a training sample, as variable-level
     # discovery will do; half of the samples keep everything.
-    hide_variables: float = 0.0  # type: ignore[misc]
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.hide_variables < 1:
-            raise ModelError(
-                "hide_variables: expected a probability from 0 to less than 1, got "
-                f"{self.hide_variables!r}."
-            )
-        for option, known in (("objective_name", OBJECTIVES), ("search_name", SEARCHES)):
-            if getattr(self, option) not in known:
-                value = str(getattr(self, option))
-                raise ModelError(f"{option}: unknown `{value}`. {suggest(value, known)}")
-        _ = self.rule  # which refuses what means nothing, before any training
+    hide_variables: Annotated[float, Range(at_least=0, below=1)] = 0.0  # type: ignore[misc]
 
     @classmethod
     def preset(cls, name: str, **options: Any) -> Self:
-        paper = {"objective_name": OBJECTIVES[1], "search_name": SEARCHES[1], "threshold": 0.1}
+        paper = {
+            "objective_name": "three-graphs",
+            "search_name": "leave-one-out",
+            "threshold": 0.1,
+        }
         return super().preset(name, **{**(paper if name == "paper" else {}), **options})
 
     @property

@@ -5,11 +5,10 @@ A package adds a method by an entry point in the group `oocdm.methods`, whose na
 
 from __future__ import annotations
 
-from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from oocdm.errors import ModelError, suggest
+from oocdm.errors import ModelError
 from oocdm.methods.cdl import Cdl
 from oocdm.methods.cdl_a import CdlA
 from oocdm.methods.gnn import Gnn
@@ -18,8 +17,8 @@ from oocdm.methods.method import AbstractMethod
 from oocdm.methods.mlp import Mlp
 from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
-from oocdm.methods.option_types import read_options
 from oocdm.methods.ticsa import Ticsa
+from oocdm.reading import known_name, read, read_parts
 
 GROUP = "oocdm.methods"
 METHODS: dict[str, type[AbstractMethod]] = {
@@ -42,10 +41,9 @@ def method_class(name: str) -> type[AbstractMethod]:
     >>> method_class("gnn").__name__
     'Gnn'
     """
+    known_name(name, method_names(), "method", ModelError)
     added = _added().get(name, [])
     if not added:
-        if name not in METHODS:
-            raise ModelError(f"Unknown method `{name}`. {suggest(name, method_names())}")
         return METHODS[name]
     origin = " and ".join(_package(each) for each in added)
     if name in METHODS:
@@ -86,11 +84,8 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     256
     """
     chosen = method_class(name)
-    known = [f.name for f in fields(chosen)]
-    for option in options:
-        if option not in known:
-            raise ModelError(f"Method `{name}` has no option `{option}`. {suggest(option, known)}")
-    return chosen.preset(preset, **read_options(chosen.preset(preset), options))
+    changes = read_parts(chosen.preset(preset), options, f"Method `{name}`", ModelError)
+    return chosen.preset(preset, **changes)
 
 
 def method_from_json(
@@ -102,7 +97,7 @@ def method_from_json(
     >>> method_from_json(method.to_json()) == method
     True
     """
-    options = dict(data)
+    options: dict[str, Any] = read(dict[str, Any], data, "Method", ModelError)
     name = str(options.pop("name", ""))
     chosen = method_class(name) if own is None else own
     try:

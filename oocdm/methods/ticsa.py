@@ -11,13 +11,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oocdm.discovery import Discovery
-from oocdm.errors import ModelError
 from oocdm.graph import Evidence
 from oocdm.methods.method import Inquiry, LearningState, Term
-from oocdm.methods.option_types import check_at_least
 from oocdm.methods.variable_method import AbstractVariableMethod, WidthByObjects
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.reading import Count, NotNegative
 
 ENCODER_WIDTH, ENCODING, PREDICTOR_WIDTH = 32, 4, 32
 WIDTH = WidthByObjects(24, 4, 32, 64)
@@ -66,15 +65,8 @@ class Ticsa(AbstractVariableMethod):
 
     name: ClassVar[str] = "ticsa"
 
-    sparsity: float = 1.0  # nats that all edges into an output cost together
-    width: int | None = None  # of the first layer; by default it grows with the objects
-
-    def __post_init__(self) -> None:
-        check_at_least(self, 1, "width")
-        if not self.sparsity >= 0:
-            raise ModelError(
-                f"Method `ticsa`: `sparsity`: expected a number from 0 on, got {self.sparsity!r}."
-            )
+    sparsity: NotNegative = 1.0  # nats that all edges into an output cost together
+    width: Count | None = None  # of the first layer; by default it grows with the objects
 
     def network(self, setting: Setting) -> AbstractVariableModel:
         return TicsaModel(setting, WIDTH(setting.counts, self.width))

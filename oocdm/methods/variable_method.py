@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Self
 
 from oocdm.data.dataset import Dataset
 from oocdm.discovery.same_objects import check_same_objects
-from oocdm.errors import ModelError, suggest
+from oocdm.errors import ModelError
 from oocdm.methods.class_method import PAPER_SCHEDULE
 from oocdm.methods.method import AbstractMethod, Schedule
 from oocdm.models.head import HeadOptions
 from oocdm.models.scales import Scales
 from oocdm.models.variable_model import AbstractVariableModel, Setting
+from oocdm.reading import known_name
 from oocdm.schema import Schema
 
 # More, smaller steps than `oocdm` takes: these networks have more weights, and no graph that stays
@@ -39,16 +40,11 @@ class AbstractVariableMethod(AbstractMethod):
 
     @classmethod
     def preset(cls, name: str, **options: Any) -> Self:
-        if name not in ("default", "paper"):
-            raise ModelError(f"Unknown preset `{name}`. {suggest(name, ['default', 'paper'])}")
+        known_name(name, ("default", "paper"), "preset", ModelError)
         if name == "paper":
             plain = HeadOptions(predict_change=False, clamp_means=False)
             options = {"schedule": PAPER_SCHEDULE, "head": plain, "normalise": False, **options}
         return cls(**options)
-
-    @classmethod
-    def from_json(cls, options: dict[str, Any]) -> Self:
-        return super().from_json({**options, "head": HeadOptions(**options["head"])})
 
     def check_data(self, data: Dataset) -> None:
         advice = "`oocdm methods` tells which take objects that vary, such as `oocdm` and `oofull`."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import PlanError, suggest
+from oocdm.reading import read
 from oocdm.schema import Boolean, Categorical, Field, Integer, Schema
 
 Masks = Mapping[str, Tensor]  # (batch, object) booleans a class
@@ -198,7 +200,8 @@ def acting_objects(state: Snapshot, can_act: Masks | None = None) -> dict[str, T
     {'Ball': tensor([[ True, False,  True]])}
     """
     acting = dict(state.present)
-    for name, mask in (can_act or {}).items():
+    masks = read(Mapping[str, Any] | None, can_act, "can_act", PlanError)
+    for name, mask in (masks or {}).items():
         if name not in acting:
             raise PlanError(f"can_act: unknown class `{name}`. {suggest(name, acting)}")
         expected, given = tuple(acting[name].shape), torch.as_tensor(mask)

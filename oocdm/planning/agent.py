@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.errors import PlanError, read_count
+from oocdm.errors import PlanError
 from oocdm.planning.actions import Masks, acting_objects, idle_value
+from oocdm.reading import Seed, checked
 from oocdm.worlds.convert import to_world_state
 from oocdm.worlds.world import World, world_of
 
@@ -55,9 +56,10 @@ class RandomAgent:
     torch.Size([7, 1])
     """
 
-    def __init__(self, world: World, seed: int = 0) -> None:
+    @checked(PlanError)
+    def __init__(self, world: World, seed: Seed = 0) -> None:
         self.world = world_of("RandomAgent", world, PlanError)
-        self.seed = read_count("RandomAgent: `seed`", seed, PlanError, least=0)
+        self.seed = seed
         self.reset(1)
 
     def reset(self, num_worlds: int) -> None:

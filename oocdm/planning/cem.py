@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Annotated, final
 
 import torch
 
-from oocdm.planning.planner import Found, Planner, Problem
+from oocdm.planning.planner import Elites, Found, Planner, Problem
+from oocdm.reading import Probability
 
 
 @final
@@ -39,12 +40,11 @@ class CEM(Planner):
     0.5
     """
 
-    elites: int = 100
-    smoothing: float = 0.0
+    elites: Elites = 100
+    smoothing: Annotated[Probability, "It is how much of a belief is kept in the next one."] = 0.0
 
     def _check_options(self) -> None:
         self._check_elites(self.elites)
-        self._check_share("smoothing", "It is how much of a belief is kept in the next one.")
 
     def _search(self, problem: Problem) -> Found:
         belief = problem.start

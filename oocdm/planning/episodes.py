@@ -5,18 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.errors import PlanError, read_count
+from oocdm.errors import PlanError, short
 from oocdm.planning.actions import Masks
 from oocdm.planning.agent import Agent
+from oocdm.reading import Count, Seed, checked
 from oocdm.worlds.convert import to_arrays, to_snapshot
 from oocdm.worlds.world import World, WorldState, world_of
 from oocdm.worlds.world_checks import check_state, check_step
+
+_LENGTH = "It says how much to run."
 
 
 @dataclass(frozen=True)
@@ -88,12 +91,13 @@ class EpisodeResults:
         }
 
 
+@checked(PlanError)
 def run_episodes(
     world: World,
     agent: Agent,
-    episodes: int,
-    seed: int = 0,
-    max_steps: int | None = None,
+    episodes: Annotated[Count, _LENGTH],
+    seed: Seed = 0,
+    max_steps: Annotated[Count, _LENGTH] | None = None,
     progress: Callable[[EpisodesProgress], None] | None = None,
     can_act: Callable[[Snapshot], Masks] | None = None,
     watch: Callable[[Moment], None] | None = None,
@@ -114,13 +118,14 @@ def run_episodes(
     """
     world = world_of("run_episodes", world, PlanError)
     limit = world.max_episode_steps if max_steps is None else max_steps
-    advice = "It says how much to run."
-    episodes = read_count("run_episodes: episodes", episodes, PlanError, advice)
-    limit = read_count("run_episodes: max_steps", limit, PlanError, advice)
-    seed = read_count("run_episodes: seed", seed, PlanError, least=0)
     rng = np.random.default_rng(seed)
     state, name = world.reset(episodes, rng), type(world).__name__
     check_state(f"run_episodes: {name}.reset", world.schema, state, episodes, PlanError)
+    if not (hasattr(agent, "reset") and hasattr(agent, "act")):
+        raise PlanError(
+            f"run_episodes: `agent`: expected one with `reset` and `act`, such as oocdm.MPC, got "
+            f"{short(agent)}."
+        )
     agent.reset(episodes)
     returns, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
     running, seconds = np.arange(episodes), 0.0

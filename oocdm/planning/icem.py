@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import Annotated, final
 
 import torch
 from torch import Tensor
 
 from oocdm.planning.noise import colour_matrix
-from oocdm.planning.planner import Found, Planner, Problem
+from oocdm.planning.planner import Elites, Found, Planner, Problem
+from oocdm.reading import Probability, Range
 
 
 @final
@@ -28,18 +29,20 @@ class ICEM(Planner):
     [300, 200, 133, 89, 59]
     """
 
-    elites: int = 50
-    noise_beta: float = 2.0
-    keep: float = 0.3
-    decay: float = 1.25
-    smoothing: float = 0.1
+    elites: Elites = 50
+    noise_beta: Annotated[
+        float, Range(at_least=0, at_most=100), "0 is white noise, 2 a random walk."
+    ] = 2.0
+    keep: Annotated[Probability, "It is how many of the elites are tried again."] = 0.3
+    decay: Annotated[
+        float,
+        Range(at_least=1, at_most=1e6),
+        "It is what the samples of an iteration are divided by.",
+    ] = 1.25
+    smoothing: Annotated[Probability, "It is how much of a belief is kept in the next one."] = 0.1
 
     def _check_options(self) -> None:
         self._check_elites(self.elites)
-        self._check_at_least("noise_beta", 0, "0 is white noise, 2 a random walk.")
-        self._check_at_least("decay", 1, "It is what the samples of an iteration are divided by.")
-        self._check_share("keep", "It is how many of the elites are tried again.")
-        self._check_share("smoothing", "It is how much of a belief is kept in the next one.")
 
     def sample_counts(self) -> list[int]:
         """How many sequences each iteration draws."""

@@ -14,6 +14,7 @@ from oocdm.graph import ClassGraph
 from oocdm.inference import Dynamics, Fitted
 from oocdm.inference.fitted import checked_result
 from oocdm.inference.tries import Tries
+from oocdm.reading import Count, checked
 from oocdm.schema import Schema
 from oocdm.task import Task
 
@@ -39,7 +40,8 @@ class LearnedSimulator:
     torch.Size([5])
     """
 
-    def __init__(self, result: Fitted, task: Task, horizon: int | None = None) -> None:
+    @checked(PlanError)
+    def __init__(self, result: Fitted, task: Task, horizon: Count | None = None) -> None:
         if not isinstance(task, Task):
             raise PlanError(
                 f"task: expected an oocdm.Task, got {type(task).__name__}. Use env.task of one of "

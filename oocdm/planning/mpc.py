@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Annotated, Any, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.errors import PlanError, read_count
+from oocdm.errors import PlanError
 from oocdm.inference import Fitted
 from oocdm.inference.fitted import checked_result, checked_state
 from oocdm.planning.actions import Masks
@@ -18,7 +18,10 @@ from oocdm.planning.learned_simulator import LearnedSimulator
 from oocdm.planning.planner import Planner
 from oocdm.planning.simulator import Simulator
 from oocdm.planning.warm import WarmStart
+from oocdm.reading import Count, Seed, checked
 from oocdm.task import Task
+
+PlanSeed = Annotated[Seed, "The random numbers of all plans follow from it."]
 
 
 @final
@@ -45,12 +48,13 @@ class MPC:
     torch.Size([2, 1])
     """
 
+    @checked(PlanError)
     def __init__(
         self,
         result: Fitted,
         task: Task,
         planner: Planner | None = None,
-        seed: int = 0,
+        seed: PlanSeed = 0,
         warm_start: bool = True,
         prune: bool = True,
         cache: bool = True,
@@ -61,11 +65,12 @@ class MPC:
         self._init(simulator, chosen, seed, warm_start, cache)
 
     @classmethod
+    @checked(PlanError)
     def within(
         cls,
         simulator: Simulator,
         planner: Planner,
-        seed: int = 0,
+        seed: PlanSeed = 0,
         warm_start: bool = True,
         cache: bool = True,
     ) -> MPC:
@@ -84,16 +89,15 @@ class MPC:
     ) -> None:
         self.simulator = simulator
         self.planner = _checked_planner(planner)
-        advice = "The random numbers of all plans follow from it."
-        self.seed = read_count("MPC: `seed`", seed, PlanError, advice, least=0)
+        self.seed = seed
         self.warm_start, self.cache = warm_start, cache
         self._generators: list[torch.Generator] = []
         # The latest plans of all worlds, each with the row of every world in it, -1 for none.
         self._plans: list[tuple[WarmStart, Tensor]] = []
 
-    def reset(self, num_worlds: int) -> None:
+    @checked(PlanError)
+    def reset(self, num_worlds: Count) -> None:
         """Forget earlier plans: episodes start in so many worlds."""
-        num_worlds = read_count("MPC.reset: `num_worlds`", num_worlds, PlanError)
         self._generators = [_generator(self.seed, world) for world in range(num_worlds)]
         self._plans = []
 
@@ -108,7 +112,7 @@ class MPC:
         """
         checked_state("MPC.act", state, PlanError)
         all_worlds = torch.arange(len(self._generators))
-        chosen = all_worlds if worlds is None else torch.as_tensor(worlds).cpu()
+        chosen = all_worlds if worlds is None else _as_row(worlds)
         self._check(chosen, state.batch_size)
         plan = self.planner.plan(
             self.simulator,
@@ -153,6 +157,15 @@ class MPC:
                 f"MPC.act: `worlds`: expected different numbers from 0 to {known - 1}, as many "
                 f"worlds as were reset, got {worlds.tolist()}. Give each row its world's number."
             )
+
+
+def _as_row(worlds: Any) -> Tensor:
+    """Numbers in a row; other things are an empty one, which is as wrong as they are."""
+    try:
+        row = torch.as_tensor(worlds).cpu()
+    except (TypeError, ValueError, RuntimeError):
+        row = torch.zeros(0)
+    return row if row.ndim == 1 else torch.zeros(0)
 
 
 def _checked_planner(planner: Planner) -> Planner:

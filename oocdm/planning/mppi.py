@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Annotated, final
 
 from oocdm.planning.planner import Found, Planner, Problem
+from oocdm.reading import Range
 
 EXPLORED = 0.1  # the share of the first probabilities that choices keep, as numbers their spread
 
@@ -23,11 +24,11 @@ class MPPI(Planner):
     0.5
     """
 
-    temperature: float = 1.0
-
-    def _check_options(self) -> None:
-        advice = "It is in units of the return: a difference that large weighs e times as much."
-        self._check_at_least("temperature", 0, advice, is_open=True)
+    temperature: Annotated[
+        float,
+        Range(above=0, at_most=1e30),
+        "It is in units of the return: a difference that large weighs e times as much.",
+    ] = 1.0
 
     def _search(self, problem: Problem) -> Found:
         belief = problem.start

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from oocdm.errors import PlanError
 from oocdm.planning.actions import ActionVariables
+from oocdm.reading import read
 
 Generators = torch.Generator | Sequence[torch.Generator]
 
@@ -26,12 +28,14 @@ def generators_of(generator: Generators, batch_size: int) -> list[torch.Generato
             for _ in range(batch_size)
         ]
         return [torch.Generator(generator.device).manual_seed(seed) for seed in seeds]
-    if len(generator) != batch_size:
+    of_each = Sequence[Annotated[torch.Generator, "Make one: torch.Generator()."]]
+    given: list[torch.Generator] = read(of_each, generator, "plan: `generator`", PlanError)
+    if len(given) != batch_size:
         raise PlanError(
-            f"plan: expected {batch_size} generators, one a world, got {len(generator)}. Give as "
+            f"plan: expected {batch_size} generators, one a world, got {len(given)}. Give as "
             "many as the state has rows, or a single one that seeds them all."
         )
-    return list(generator)
+    return given
 
 
 def draw_seed(generators: Sequence[torch.Generator]) -> int:

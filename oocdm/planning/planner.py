@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
-from oocdm.errors import PlanError, read_count
+from oocdm.errors import PlanError, short
 from oocdm.inference.fitted import checked_state
 from oocdm.planning.actions import ActionVariables, Masks
 from oocdm.planning.beliefs import Belief
@@ -19,6 +19,7 @@ from oocdm.planning.discounting import discounted_returns
 from oocdm.planning.noise import Generators, draw_noise, draw_seed, generators_of
 from oocdm.planning.simulator import Simulator
 from oocdm.planning.warm import WarmStart
+from oocdm.reading import Count, Probability, check_fields, checked, read
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,9 @@ class Problem:
         return sequences.gather(0, index.expand(-1, sequences.shape[1], -1))
 
 
+Elites = Annotated[Count, "It is how many of the sequences shape the next iteration."]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Planner(ABC):
     """An optimiser of action sequences of fixed length in a simulator.
@@ -147,31 +151,30 @@ class Planner(ABC):
     True
     """
 
-    horizon: int = 20
-    iterations: int = 5
-    samples: int = 500
-    futures: int = 1
-    discount: float = 0.95
+    horizon: Annotated[Count, "It is how many steps the planner looks ahead."] = 20
+    iterations: Annotated[Count, "It is how often the planner samples."] = 5
+    samples: Annotated[Count, "It is how many sequences are tried a world and iteration."] = 500
+    futures: Annotated[Count, "It is in how many futures each sequence is tried."] = 1
+    discount: Annotated[Probability, "It is what a reward is worth if it comes one step later."] = (
+        0.95
+    )
     stop_at_termination: bool = True
-    refresh: float = 0.5
+    refresh: Annotated[
+        Probability, "It is how much of an earlier plan's certainty is forgotten."
+    ] = 0.5
 
     def __post_init__(self) -> None:
-        self._check_count("horizon", "It is how many steps the planner looks ahead.")
-        self._check_count("iterations", "It is how often the planner samples.")
-        self._check_count("samples", "It is how many sequences are tried a world and iteration.")
-        self._check_count("futures", "It is in how many futures each sequence is tried.")
-        self._check_share("discount", "It is what a reward is worth if it comes one step later.")
-        self._check_share("refresh", "It is how much of an earlier plan's certainty is forgotten.")
+        check_fields(self, error=PlanError)
         self._check_options()
 
-    @abstractmethod
-    def _check_options(self) -> None:
-        """Raise a `PlanError` if the planner's own options cannot be used."""
+    def _check_options(self) -> None:  # noqa: B027, nothing to refuse by default
+        """Raise a `PlanError` if the planner's own options do not go together."""
 
     @abstractmethod
     def _search(self, problem: Problem) -> Found:
         """Look for the sequence of greatest return."""
 
+    @checked(PlanError)
     @torch.no_grad()
     def plan(
         self,
@@ -193,6 +196,11 @@ class Planner(ABC):
         alike in every iteration. Actions are on the device of the state. With `cache`, a simulator
         that can do so keeps what all tries share until the plan is made, which changes no plan.
         """
+        if not (hasattr(simulator, "schema") and hasattr(simulator, "step")):
+            raise PlanError(
+                f"plan: `simulator`: expected one such as oocdm.LearnedSimulator(result, task), "
+                f"got {short(simulator)}."
+            )
         self._check_horizon(simulator)
         _check_state(simulator, state)
         home = state.device
@@ -200,7 +208,10 @@ class Planner(ABC):
         state = state if device == home else state.to(device)
         variables = ActionVariables.of(state, can_act)
         initial = Belief.initial(variables, self.horizon)
-        earlier = [warm] if isinstance(warm, WarmStart) else list(warm or [])
+        given = [warm] if isinstance(warm, WarmStart) else warm
+        earlier: list[WarmStart] = (
+            read(list[WarmStart] | None, given, "plan: `warm`", PlanError) or []
+        )
         start = initial
         for each in earlier:
             start = each.belief_for(start)
@@ -227,34 +238,11 @@ class Planner(ABC):
 
     # ---------------------------------------------------------------- checks of options
 
-    def _refuse(self, option: str, expected: str, advice: str) -> None:
-        raise PlanError(
-            f"{type(self).__name__}: `{option}`: expected {expected}, got "
-            f"{getattr(self, option)!r}. {advice}"
-        )
-
-    def _check_count(self, option: str, advice: str) -> None:
-        where = f"{type(self).__name__}: `{option}`"
-        count = read_count(where, getattr(self, option), PlanError, advice)
-        object.__setattr__(self, option, count)  # a plain one, if it was NumPy's
-
-    def _check_share(self, option: str, advice: str) -> None:
-        if not _is_number(getattr(self, option)) or not 0 <= getattr(self, option) <= 1:
-            self._refuse(option, "a number from 0 to 1", advice)
-
-    def _check_at_least(self, option: str, low: float, advice: str, is_open: bool = False) -> None:
-        value = getattr(self, option)
-        is_fine = _is_number(value) and (low < value if is_open else low <= value) and value < 1e30
-        if not is_fine:
-            self._refuse(option, f"a number {'above' if is_open else 'of at least'} {low}", advice)
-
     def _check_elites(self, elites: int) -> None:
-        self._check_count("elites", "It is how many of the sequences shape the next iteration.")
         if elites > self.samples:
-            self._refuse(
-                "elites",
-                f"at most `samples`, {self.samples}",
-                "They are the best of the samples: lower `elites` or raise `samples`.",
+            raise PlanError(
+                f"{type(self).__name__}: `elites`: expected at most `samples`, {self.samples}, got "
+                f"{elites}. They are the best of the samples: lower `elites` or raise `samples`."
             )
 
     def _check_horizon(self, simulator: Simulator) -> None:
@@ -265,10 +253,6 @@ class Planner(ABC):
                 f"made, got {self.horizon}. Make the simulator with horizon={self.horizon}, or "
                 "without one."
             )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _check_state(simulator: Simulator, state: Snapshot) -> None:

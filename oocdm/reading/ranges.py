@@ -59,7 +59,10 @@ class Range:
 
 ANY = Range()
 Count = Annotated[int, Range(at_least=1)]
-CountOrNone = Count | None
-Seed = Annotated[int, Range(at_least=0)]
+CountOrZero = Annotated[int, Range(at_least=0)]
+Seed = CountOrZero
+Positive = Annotated[float, Range(above=0)]
+NotNegative = Annotated[float, Range(at_least=0)]
 Share = Annotated[float, Range(above=0, below=1)]
+Probability = Annotated[float, Range(at_least=0, at_most=1)]
 AnyNumber = Annotated[float, Range(is_finite=False)]

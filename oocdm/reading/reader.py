@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from functools import lru_cache
 from numbers import Integral, Real
-from types import NoneType, UnionType
+from pathlib import Path
+from types import NoneType, SimpleNamespace, UnionType
 from typing import (
     Annotated,
     Any,
@@ -27,6 +31,8 @@ from oocdm.errors import OocdmError, short, suggest
 from oocdm.reading.ranges import ANY, LARGEST, Range
 
 MOST_SHOWN = 10  # problems in one message
+
+_NO_ROW = (str, bytes, Mapping)  # what can be iterated over, but is no list of anything
 
 
 def read(
@@ -54,7 +60,7 @@ def read(
     - `[1]`: expected a whole number, got 'two'.
     - `[2]`: expected a whole number, got 3.5.
     """
-    reader = _Reader(complete)
+    reader = Reader(complete)
     found = reader.read(hint, value, "")
     reader.raise_problems(where, error, advice)
     return found
@@ -70,7 +76,7 @@ def read_parts(
     >>> read_parts(Range, {"at_least": 1}, "range")
     {'at_least': 1.0}
     """
-    reader = _Reader()
+    reader = Reader()
     found = reader.parts(whole, parts, "")
     reader.raise_problems(where, error)
     return found
@@ -82,7 +88,7 @@ def check_fields(whole: Any, where: str = "", error: type[OocdmError] = OocdmErr
     A default is never wrong.
     """
     kind: Any = type(whole)
-    reader, hints = _Reader(), _hints(kind)
+    reader, hints = Reader(), hints_of(kind)
     for field in fields(whole):
         value = getattr(whole, field.name)
         if value is field.default:
@@ -93,8 +99,13 @@ def check_fields(whole: Any, where: str = "", error: type[OocdmError] = OocdmErr
     reader.raise_problems(where or kind.__name__, error)
 
 
-class _Reader:
-    """Collects the problems of one value, each with its place in it."""
+class Reader:
+    """Reads values, and collects their problems, each with its place.
+
+    >>> reader = Reader()
+    >>> reader.read(int, "two", "horizon"), reader.problems
+    ('two', [('horizon', "expected a whole number, got 'two'.")])
+    """
 
     def __init__(self, complete: bool = False) -> None:
         self.complete = complete
@@ -118,11 +129,7 @@ class _Reader:
         """A value as a hint declares it, or anything if a problem was found."""
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is Annotated:
-            hint, *notes = arguments
-            ranges = [note for note in notes if isinstance(note, Range)]
-            if hint in (int, float) and ranges:
-                return self.number(hint, value, place, ranges[0])
-            return self.read(hint, value, place)
+            return self.annotated(arguments[0], arguments[1:], value, place)
         if origin in (Required, NotRequired):
             return self.read(arguments[0], value, place)
         if origin in (Union, UnionType):
@@ -138,13 +145,34 @@ class _Reader:
         if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, Mapping):
             return self.build(hint, lambda read: hint(**read), value, place)
         kind = hint if origin is None else origin
-        if kind in (list, tuple, Sequence):
+        if kind in (list, tuple, Sequence, Iterable):
             return self.row(kind, arguments, value, place)
         if kind in (dict, Mapping):
             return self.mapping(arguments, value, place)
         if not _is_of(value, NoneType if kind is None else kind):
             self.expected(hint, value, place)
+        elif isinstance(value, str | os.PathLike) and not _is_text(value):
+            self.problems.append((place, f"expected text in UTF-8, got {short(value)}."))
         return value
+
+    def annotated(self, hint: Any, notes: Sequence[Any], value: Any, place: str) -> Any:
+        """A value with notes beside its type: a range, and words to add if it is wrong."""
+        before = len(self.problems)
+        ranges = [note for note in notes if isinstance(note, Range)]
+        if hint in (int, float) and ranges:
+            found = self.number(hint, value, place, ranges[0])
+        else:
+            found = self.read(hint, value, place)
+        self._advise(before, place, notes)
+        return found
+
+    def _advise(self, first: int, place: str, notes: Sequence[Any]) -> None:
+        """Add words to the problems of a place, from the first on."""
+        words = [note for note in notes if isinstance(note, str)]
+        self.problems[first:] = [
+            (at, " ".join([what, *words]) if at == place else what)
+            for at, what in self.problems[first:]
+        ]
 
     def expected(self, hint: Any, value: Any, place: str) -> None:
         """Note that something else was expected."""
@@ -168,7 +196,7 @@ class _Reader:
         """One of several types: the first that the value is of."""
         inside: list[tuple[str, str]] = []
         for each in get_args(hint):
-            reader = _Reader(self.complete)
+            reader = Reader(self.complete)
             found = reader.read(each, value, place)
             if not reader.problems:
                 return found
@@ -179,6 +207,9 @@ class _Reader:
             self.problems += inside
         else:
             self.expected(hint, value, place)
+            for each in get_args(hint):
+                if get_origin(each) is Annotated:
+                    self._advise(len(self.problems) - 1, place, get_args(each)[1:])
         return value
 
     def choice(self, hint: Any, value: Any, place: str) -> Any:
@@ -198,9 +229,11 @@ class _Reader:
         """A list or a tuple."""
         if isinstance(value, np.ndarray):
             value = value.tolist()
+        elif kind is Iterable and _is_of(value, Iterable) and not isinstance(value, _NO_ROW):
+            value = list(value)
         is_fixed = kind is tuple and bool(hints) and hints[-1] is not ...
         if not isinstance(value, list | tuple) or (is_fixed and len(value) != len(hints)):
-            whole = kind[hints] if hints and kind is not Sequence else kind
+            whole = kind[hints] if hints and kind is tuple else kind
             self.expected(whole, value, place)
             return value
         each = hints if is_fixed else (hints[0] if hints else Any,) * len(value)
@@ -228,7 +261,7 @@ class _Reader:
         if not isinstance(value, Mapping):
             self.expected(dict, value, place)
             return value
-        hints = _hints(hint)
+        hints = hints_of(hint)
         required = [name for name in hints if _is_required(hint, name, hints[name])]
         self.keys(value, list(hints), required, place)
         return {
@@ -258,7 +291,7 @@ class _Reader:
             self.expected(dict, value, place)
             return {}
         kind: Any = whole if is_class else type(whole)
-        known, hints = {f.name: f for f in fields(kind) if f.init}, _hints(kind)
+        known, hints = {f.name: f for f in fields(kind) if f.init}, hints_of(kind)
         required = [n for n, f in known.items() if is_class and (self.complete or _is_needed(f))]
         self.keys(value, list(known), required, place)
         read = {}
@@ -308,14 +341,30 @@ def _is_required(table: Any, name: str, hint: Any) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _hints(kind: Any) -> dict[str, Any]:
-    """The hints of a class; if some have no meaning at run time, those of the class above it."""
-    for each in (kind, *kind.__mro__):
-        try:
-            return get_type_hints(each, include_extras=True)
-        except Exception:  # whatever the code in a hint raises
-            continue
-    return {}
+def hints_of(kind: Any) -> dict[str, Any]:
+    """The hints of a class or a function, less those that have no meaning at run time.
+
+    >>> hints_of(Range)["at_least"]
+    float | None
+    """
+    found: dict[str, Any] = {}
+    for each in reversed(getattr(kind, "__mro__", (kind,))):
+        known = getattr(each, "__globals__", None) or vars(sys.modules[each.__module__])
+        for name, hint in inspect.get_annotations(each).items():
+            found.pop(name, None)
+            one = SimpleNamespace(__annotations__={name: hint})
+            with suppress(Exception):  # whatever the code in a hint raises
+                found |= get_type_hints(one, known, include_extras=True)
+    return found
+
+
+def _is_text(value: Any) -> bool:
+    """Whether files can be named so: no lone half of a character, no end in the middle."""
+    text = os.fspath(value)
+    try:
+        return isinstance(text, str) and "\0" not in text and bool(text.encode() or True)
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_of(value: Any, kind: Any) -> bool:
@@ -333,7 +382,8 @@ def _is_of(value: Any, kind: Any) -> bool:
 _WORDS: dict[Any, str] = {
     **{int: "a whole number", float: "a number", bool: "true or false", str: "text"},
     **{NoneType: "None", None: "None", dict: "a mapping", Mapping: "a mapping", list: "a list"},
-    **{tuple: "a list", Sequence: "a list"},
+    **{tuple: "a list", Sequence: "a list", Iterable: "a list", Callable: "a function"},
+    **{Path: "a path", os.PathLike: "a path"},
 }
 
 

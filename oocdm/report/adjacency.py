@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,7 +16,9 @@ from matplotlib.patches import Rectangle
 
 from oocdm.errors import GraphError
 from oocdm.files import write_atomically
-from oocdm.graph import ClassEdges, ClassGraph, Edge, Evidence, Graph
+from oocdm.graph import ClassEdges, ClassGraph, Edge, Evidence
+from oocdm.graph.class_graph import GivenGraph
+from oocdm.reading import checked
 from oocdm.report.variable_adjacency import draw_variables
 from oocdm.schema import Schema
 
@@ -143,11 +145,12 @@ def draw_adjacency(
     return figure
 
 
+@checked(GraphError)
 def save_adjacency(
     path: str | Path,
-    graph: Graph,
-    evidence: Evidence | None = None,
-    true: ClassGraph | None = None,
+    graph: GivenGraph,
+    evidence: Annotated[Evidence, "A fit and a discovery have it: `evidence`."] | None = None,
+    true: Annotated[ClassGraph, "Environments have it: `true_graph`."] | None = None,
 ) -> None:
     """Write the picture of a graph, of classes or variables, as a PNG file, whole or not at all."""
     buffer = io.BytesIO()

@@ -14,10 +14,12 @@ from oocdm.graph.priors import PriorKnowledge
 from oocdm.inference.fitted import check_fit, checked_data, checked_result
 from oocdm.methods import AbstractMethod, DataInquiry, Inquiry
 from oocdm.models.prepared import Prepared
+from oocdm.reading import checked
 from oocdm.training.fit import FitResult
 from oocdm.training.given import keep_given
 
 
+@checked(ModelError)
 def discover(
     result: FitResult,
     data: Dataset,
@@ -112,6 +114,7 @@ def _finds_none(method: AbstractMethod) -> ModelError:
     return ModelError(f"Method `{method.name}` does not discover a graph.")
 
 
+@checked(ModelError)
 def discover_variables(
     result: FitResult,
     data: Dataset,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ from oocdm.errors import (
     FileError,
     GraphError,
     ModelError,
-    read_count,
     short,
     suggest,
 )
@@ -53,6 +50,7 @@ from oocdm.methods import (
 )
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.reading import NotNegative, Seed, checked
 from oocdm.schema import Schema
 from oocdm.training.given import check_new, checksum
 from oocdm.training.run import (
@@ -122,6 +120,7 @@ class FitResult:
         """The graph between classes; of one between variables, the smallest that covers it."""
         return ClassGraph.covering(self.schema, self.graph)
 
+    @checked(ModelError)
     def save(self, folder: str | Path, notes: Mapping[str, Any] | None = None) -> None:
         """Write the run to a new folder, all of it or nothing: config, schema, graph and weights.
 
@@ -148,17 +147,18 @@ class FitResult:
         write_json(path / HISTORY, {"seconds": self.seconds, "rounds": self.history})
 
 
+@checked(ModelError)
 def fit(
     data: Dataset,
     method: str | AbstractMethod = "oocdm",
-    seed: int = 0,
+    seed: Seed = 0,
     graph: Graph | Sequence[str] | None = None,
     priors: PriorKnowledge = None,
     preset: str = "default",
     device: str = "cpu",
     folder: str | Path | None = None,
     callback: Callback | None = None,
-    max_seconds: float | None = None,
+    max_seconds: NotNegative | None = None,
     notes: Mapping[str, Any] | None = None,
     data_folder: str | Path | None = None,
     **options: Any,
@@ -186,8 +186,6 @@ def fit(
     2
     """
     checked_data("fit", data)
-    seed = read_count("fit: `seed`", seed, ModelError, least=0)
-    _check_seconds(max_seconds)
     if folder is not None:
         check_new("fit", folder)
     chosen = _choose_method(method, preset, options)
@@ -206,7 +204,7 @@ def fit(
             known_graph=None if known_graph is None else known_graph.to_json(),
             objects=object_names(data) if chosen.needs_fixed_objects else None,
             counts=None if counts is None else dict(counts),
-            max_seconds=None if max_seconds in (None, math.inf) else float(max_seconds),
+            max_seconds=max_seconds,
             threads=torch.get_num_threads(),
             data=None if data_folder is None else os.path.abspath(data_folder),
             data_checksum=checksum(data),
@@ -217,6 +215,7 @@ def fit(
         return _finish(trainer, path, callback, settings)
 
 
+@checked(ModelError)
 def resume(
     folder: str | Path,
     data: Dataset | None = None,
@@ -272,7 +271,7 @@ def _go_on(
             chosen,
             settings.seed,
             None if known is None else graph_from_json(schema, known),
-            priors=Priors.parse(schema, settings.priors or []),
+            priors=Priors.from_json(schema, settings.priors),
         )
         if contents.has(CHECKPOINT):
             read_checkpoint(contents, trainer, settings)
@@ -302,6 +301,7 @@ def _threads(count: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@checked(ModelError)
 def load(folder: str | Path, method: type[AbstractMethod] | None = None) -> FitResult:
     """Read a run that `FitResult.save` or `fit(folder=...)` wrote.
 
@@ -321,10 +321,9 @@ def _load(contents: Contents, settings: Settings, method: type[AbstractMethod] |
     contents.warn_if_unlisted()
     schema = read_schema(contents)
     chosen = _method_of(contents.folder, settings.method, method)
-    models = [chosen.build(schema, Scales.unit(schema), settings.counts) for _ in range(2)]
-    for name, model in zip((MODEL, LEARNED), models, strict=True):
-        read_weights(contents, name, model)
-    model, learned = models
+    model, learned = (
+        _read_model(contents, name, chosen, settings.counts, schema) for name in (MODEL, LEARNED)
+    )
     graph, evidence = read_graph(contents, model.edges)
     history, seconds = read_history(contents)
     return FitResult(
@@ -333,8 +332,26 @@ def _load(contents: Contents, settings: Settings, method: type[AbstractMethod] |
         history,
         seconds,
         settings.objects,
-        Priors.parse(schema, settings.priors or []),
+        Priors.from_json(schema, settings.priors),
     )
+
+
+def _read_model(
+    contents: Contents,
+    name: str,
+    method: AbstractMethod,
+    counts: dict[str, int] | None,
+    schema: Schema,
+) -> AbstractWorldModel:
+    try:
+        model = method.build(schema, Scales.unit(schema), counts)
+    except (RuntimeError, TypeError, ValueError, MemoryError) as error:  # such as one of any size
+        raise ModelError(
+            f"Run {contents.folder}: its schema and settings make no network: "
+            f"{str(error).splitlines()[0]}. Were they changed?"
+        ) from error
+    read_weights(contents, name, model)
+    return model
 
 
 def _choose_method(
@@ -420,7 +437,7 @@ def _finish(
             position.history,
             position.seconds,
             settings.objects,
-            Priors.parse(trainer.model.schema, settings.priors or []),
+            Priors.from_json(trainer.model.schema, settings.priors),
         )
         if path is not None:
             write_metrics(path, result.history)
@@ -445,14 +462,6 @@ def _done(result: FitResult) -> str:
         f"{done.get('learn', 0):,} of at most {learning:,} steps of learning and "
         f"{done.get('polish', 0):,} of {schedule.polish_steps:,} of polishing"
     )
-
-
-def _check_seconds(max_seconds: float | None) -> None:
-    is_number = isinstance(max_seconds, Real) and not isinstance(max_seconds, bool)
-    if max_seconds is not None and not (is_number and max_seconds >= 0):
-        raise ModelError(
-            f"fit: `max_seconds`: expected a number of seconds or None, got {max_seconds!r}."
-        )
 
 
 def _read_graph(data: Dataset, graph: Graph | Sequence[str] | None) -> Graph | None:

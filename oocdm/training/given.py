@@ -23,6 +23,8 @@ def check_new(who: str, folder: str | Path) -> None:
 
     >>> check_new("fit", "runs/new")
     """
+    if not str(folder):
+        raise ModelError(f"{who}: `folder`: expected the path of a folder, got ''.")
     found = holdings(Path(folder))
     if "config.json" in found:
         raise ModelError(
@@ -41,9 +43,9 @@ def holdings(path: Path) -> list[str]:
     >>> holdings(Path("runs/new"))
     []
     """
-    if not path.is_dir():
-        return [path.name] if os.path.lexists(path) else []
     with told_as(FileError, path, "read"):
+        if not path.is_dir():
+            return [path.name] if os.path.lexists(path) else []
         names = sorted(entry.name for entry in path.iterdir())
     return [name for name in names if name not in ("schema.json", LOCK) and not is_temporary(name)]
 

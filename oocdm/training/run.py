@@ -139,7 +139,8 @@ def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], path: Path)
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
-        raise ModelError(f"{path}: the weights do not fit the run's schema. {error}") from None
+        few = " ".join(line.strip() for line in str(error).splitlines()[:2])
+        raise ModelError(f"{path}: the weights do not fit the run's schema. {few}") from None
     check_finite(dict(model.named_parameters()), path)
     for name, tensor in model.named_buffers():  # which may well have no end
         if tensor.isnan().any():

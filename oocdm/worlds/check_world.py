@@ -14,6 +14,7 @@ from oocdm.data.log import Arrays
 from oocdm.data.values import is_allowed, not_allowed
 from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph
+from oocdm.reading import Seed, checked
 from oocdm.schema import Schema
 from oocdm.task import Task
 from oocdm.worlds.contradictions import contradictions
@@ -32,7 +33,8 @@ FUNCTIONS = {
 }
 
 
-def check_world(world: object, seed: int = 0) -> list[str]:
+@checked(OocdmError)
+def check_world(world: object, seed: Seed = 0) -> list[str]:
     """What is wrong with a world, in plain words; an empty list means that all is well.
 
     Some worlds are run for some steps. Shapes and values are compared with the schema, every

@@ -9,7 +9,8 @@ import numpy as np
 
 from oocdm.data.dataset import Dataset
 from oocdm.data.log import Arrays
-from oocdm.errors import DataError, read_count
+from oocdm.errors import DataError
+from oocdm.reading import Count, Seed, checked
 from oocdm.schema import Schema
 from oocdm.worlds.world import AbstractWorld, WorldState, world_of
 from oocdm.worlds.world_checks import action_problems, check_state, check_step
@@ -21,12 +22,13 @@ Progress = Callable[[int, int], None]
 _MAX_WORLDS = 1024
 
 
+@checked(DataError)
 def collect(
     env: object,
-    steps: int,
-    seed: int = 0,
+    steps: Count,
+    seed: Seed = 0,
     policy: Policy | None = None,
-    num_worlds: int | None = None,
+    num_worlds: Count | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
     """Log exactly `steps` transitions of whole episodes; only the last one may be cut.
@@ -56,9 +58,6 @@ def collect(
     """
     advice = "Log other simulators yourself and use Dataset.from_frames."
     world = world_of("collect", env, DataError, advice)
-    steps = read_count("collect: steps", steps, DataError)
-    if num_worlds is not None:
-        num_worlds = read_count("collect: num_worlds", num_worlds, DataError)
     rng = np.random.default_rng(seed)
     recorder = _Recorder(world.schema)
     while recorder.num_steps < steps:

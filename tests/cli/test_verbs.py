@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -182,6 +184,38 @@ def test_resume_of_a_finished_run_only_tells(my_run: Path, answer: Answer) -> No
     before = sorted((path, path.stat().st_mtime_ns) for path in my_run.rglob("*"))
     assert answer("resume", my_run)["run"] == str(my_run)
     assert sorted((path, path.stat().st_mtime_ns) for path in my_run.rglob("*")) == before
+
+
+def test_resume_tidies_up_a_run_that_was_killed_at_its_end(
+    my_run: Path, stopped: Path, answer: Answer
+) -> None:
+    (my_run / "graph.png").unlink()
+    (my_run / ".oocdm-0123456789abcdef").touch()
+    shutil.copytree(stopped / "checkpoints", my_run / "checkpoints")
+    assert answer("resume", my_run)["picture"] == str(my_run / "graph.png")
+    assert (my_run / "graph.png").read_bytes().startswith(b"\x89PNG")
+    assert not (my_run / "checkpoints").exists()
+    assert not (my_run / ".oocdm-0123456789abcdef").exists()
+
+
+def test_accept(my_run: Path, my_block: Path, oocdm: Oocdm, answer: Answer, error: Any) -> None:
+    for folder in (my_run, my_block):
+        path = folder / "schema.json"
+        path.write_text(json.dumps(json.loads(path.read_text())))
+        said = error("eval", my_run, "--data", my_block)
+        assert f"`{path}` is not as it was when" in said and f"`oocdm accept {folder}`" in said
+        assert answer("accept", folder) == {"folder": str(folder)}
+    oocdm("eval", my_run, "--data", my_block)
+
+
+def test_curves_are_not_written_through_a_link(
+    interrupted: Path, tmp_path: Path, error: Any
+) -> None:
+    shutil.rmtree(interrupted / "tensorboard", ignore_errors=True)
+    (tmp_path / "theirs").mkdir()
+    (interrupted / "tensorboard").symlink_to(tmp_path / "theirs")
+    assert "tensorboard`: expected a folder, got a link." in error("resume", interrupted)
+    assert list((tmp_path / "theirs").iterdir()) == []
 
 
 def test_resume_with_data_that_moved(interrupted: Path, my_block: Path, answer: Answer) -> None:

@@ -76,7 +76,9 @@ def test_a_threshold_replaces_the_test() -> None:
 
 @pytest.mark.parametrize("value", [math.nan, "0.1", True])
 def test_a_threshold_must_be_a_number(value: Any) -> None:
-    with pytest.raises(OocdmError, match=r"^threshold: expected a number of nats or None, got"):
+    with pytest.raises(
+        OocdmError, match=r"^Rule: `threshold`: expected a (finite )?number( or None)?, got"
+    ):
         Rule(threshold=value)
 
 
@@ -87,5 +89,7 @@ def test_nothing_tested_is_nothing_found() -> None:
 @pytest.mark.parametrize("name", ["min_effect", "false_discovery_rate"])
 @pytest.mark.parametrize("value", [0.0, 1.0, -0.1])
 def test_shares_must_be_shares(name: str, value: float) -> None:
-    with pytest.raises(OocdmError, match=f"{name}: expected a share between 0 and 1, got {value}"):
+    with pytest.raises(
+        OocdmError, match=f"`{name}`: expected a number above 0 and below 1, got {value}"
+    ):
         Rule(**{name: value})

@@ -105,11 +105,11 @@ def test_json() -> None:
         ("iterations", 0, "a whole number of at least 1"),
         ("batch_size", 2.5, "a whole number of at least 1"),
         ("polish_steps", -1, "a whole number of at least 0"),
-        ("learning_rate", 0.0, "a positive number"),
-        ("max_gradient_norm", float("inf"), "a positive number"),
-        ("resolution", -0.1, "a number from 0 on"),
-        ("final_resolution", True, "a number from 0 on"),
-        ("held_out", 1.0, "a share from 0 to less than 1"),
+        ("learning_rate", 0.0, "a number above 0"),
+        ("max_gradient_norm", float("inf"), "a finite number above 0"),
+        ("resolution", -0.1, "a number of at least 0"),
+        ("final_resolution", True, "a number of at least 0"),
+        ("held_out", 1.0, "a number of at least 0 and below 1"),
     ],
 )
 def test_schedules_that_mean_nothing(option: str, value: Any, expected: str) -> None:

@@ -7,7 +7,7 @@ import re
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def random_state(
 
 
 @settings(max_examples=30)
-@given(st.sampled_from(module.OBJECTIVES), SEEDS, st.integers(0, 3), st.integers(1, 40))
+@given(st.sampled_from(get_args(module.Objective)), SEEDS, st.integers(0, 3), st.integers(1, 40))
 def test_fixed_columns_never_change(
     objective: str, seed: int, iteration: int, num_graphs: int
 ) -> None:
@@ -275,7 +275,7 @@ def test_paths_go_for_helping_too_little_only_when_edges_are_settled(
     assert thresholds == [0.0, 0.4]
 
 
-@pytest.mark.parametrize("name", module.SEARCHES)
+@pytest.mark.parametrize("name", get_args(module.SearchName))
 def test_edges_are_judged_as_finely_as_they_were_learned(
     name: str, searches: list[tuple[Structure, Search]]
 ) -> None:
@@ -290,7 +290,7 @@ def test_edges_are_judged_as_finely_as_they_were_learned(
 
 # ---------------------------------------------------------------- mixed options
 
-COMBINATIONS = list(product(module.OBJECTIVES, module.SEARCHES))
+COMBINATIONS = list(product(get_args(module.Objective), get_args(module.SearchName)))
 
 
 @pytest.mark.parametrize(("objective", "search"), COMBINATIONS)
@@ -328,20 +328,21 @@ def test_objectives_and_searches_combine(
         (
             "objective_name",
             "three-graph",
-            "objective_name: unknown `three-graph`. Did you mean `three-graphs`? Known: "
-            "any-structure, three-graphs.",
+            "unknown value 'three-graph'. Did you mean `three-graphs`? Known: any-structure, "
+            "three-graphs.",
         ),
         (
             "search_name",
             "leave_one_out",
-            "search_name: unknown `leave_one_out`. Did you mean `leave-one-out`? Known: around, "
+            "unknown value 'leave_one_out'. Did you mean `leave-one-out`? Known: around, "
             "leave-one-out.",
         ),
-        ("search_name", "paper", "search_name: unknown `paper`. Known: around, leave-one-out."),
+        ("search_name", "paper", "unknown value 'paper'. Known: around, leave-one-out."),
     ],
 )
 def test_unknown_objectives_and_searches(option: str, name: str, message: str) -> None:
     options: dict[str, Any] = {option: name}
+    message = f"Method `oocdm`: `{option}`: {message}"
     for make in (Oocdm, partial(Oocdm.preset, "paper"), partial(make_method, "oocdm")):
         with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
             make(**options)
@@ -363,7 +364,7 @@ def test_what_it_finds_is_a_discovery_of_its_layout() -> None:
     data = ragged(lengths=(4, 3))
     model = random_model(data)
     full = model.layout.structure(True)
-    for search in module.SEARCHES:
+    for search in get_args(module.SearchName):
         inquiry = Inquiry(model, Prepared.of(model, data), full, full.with_paths(False))
         found = Oocdm(search_name=search, threshold=0.01).discover(inquiry)
         assert isinstance(found, Discovery) and found.structure.layout == model.layout

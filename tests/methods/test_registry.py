@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from oocdm.errors import ModelError
@@ -21,6 +23,9 @@ from oocdm.methods import (
     method_names,
     registry,
 )
+from oocdm.methods.cdl import Cdl
+from oocdm.methods.gnn import Gnn, GnnWidths
+from oocdm.models.head import HeadOptions
 from oocdm.models.oocdm.options import ModelOptions
 
 NAMES = ", ".join(method_names())
@@ -76,11 +81,11 @@ def test_unknown_names() -> None:
     with fails("Unknown preset `papr`. Did you mean `paper`? Known: default, paper."):
         make_method("oocdm", "papr")
     with fails(
-        "Method `oofull` has no option `shedule`. Did you mean `schedule`? Known: schedule, model."
+        "Method `oofull`: there is no `shedule`. Did you mean `schedule`? Known: schedule, model."
     ):
         make_method("oofull", shedule=Schedule())
     with pytest.raises(
-        ModelError, match=r"^Method `oocdm` has no option `treshold`\. Did you mean `threshold`\?"
+        ModelError, match=r"^Method `oocdm`: there is no `treshold`\. Did you mean `threshold`\?"
     ):
         make_method("oocdm", treshold=0.3)
 
@@ -91,39 +96,39 @@ def test_errors_of_json() -> None:
         method_from_json({**good, "name": "oocd"})
     with fails(f"Unknown method ``. Known: {NAMES}."):
         method_from_json({})
-    with pytest.raises(ModelError, match=r"^Unknown model option `hads`\. Did you mean `heads`\?"):
-        method_from_json({**good, "model": {"hads": 2}})
-    with fails("model: `heads`: expected a whole number of at least 1, got 'two'."):
-        method_from_json({**good, "model": {"heads": "two"}})
+    with fails("Method: expected a mapping, got None."):
+        method_from_json(None)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"there is no `hads`\. Did you mean `heads`\?"):
+        method_from_json({**good, "model": {**good["model"], "hads": 2}})
+    with fails("Method `oocdm`: `model.heads`: expected a whole number of at least 1, got 'two'."):
+        method_from_json({**good, "model": {**good["model"], "heads": "two"}})
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "message"),
     [
-        {"treshold": 0.3},
-        {"schedule": {"iteration": 3}},
-        {"schedule": None},
-        {"model": None},
+        ({"treshold": 0.3}, "there is no `treshold`. Did you mean `threshold`?"),
+        ({"schedule": {"iteration": 3}}, "14 problems:\n- `schedule`: there is no `iteration`."),
+        ({"schedule": None}, "`schedule`: expected a Schedule or a mapping of its parts, got None"),
+        ({"model": None}, "`model`: expected a ModelOptions or a mapping of its parts, got None"),
     ],
     ids=str,
 )
-def test_malformed_json(change: dict[str, Any]) -> None:
-    with pytest.raises(
-        ModelError, match=r"^Method `oocdm`: settings that this version cannot read"
-    ):
+def test_malformed_json(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=f"^Method `oocdm`: {re.escape(message)}"):
         method_from_json({**Oocdm().to_json(), **change})
 
 
-@pytest.mark.parametrize("missing", ["model", "schedule"])
+@pytest.mark.parametrize("missing", ["model", "schedule", "num_graphs"])
 def test_incomplete_json(missing: str) -> None:
     settings = {k: v for k, v in Oocdm().to_json().items() if k != missing}
-    with fails(f"Method `oocdm`: settings that this version cannot read ('{missing}')."):
+    with fails(f"Method `oocdm`: `{missing}` is missing."):
         method_from_json(settings)
 
 
 @pytest.mark.parametrize("option", ["preset_name", "is_paper", "start"])
 def test_what_is_not_an_option(option: str) -> None:
-    with pytest.raises(ModelError, match=f"^Method `oocdm` has no option `{option}`"):
+    with pytest.raises(ModelError, match=f"^Method `oocdm`: there is no `{option}`"):
         make_method("oocdm", **{option: "paper"})
 
 
@@ -186,3 +191,111 @@ def test_packages_that_add_the_same_name(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert said.startswith("Method `corr`: expected one package that adds it, got package `")
     assert said.endswith("`. Uninstall one, or give its method another name.")
     assert make_method("oocdm").name == "oocdm"
+
+
+# ---------------------------------------------------------------- options
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value", "expected"),
+    [
+        ("grader", "alpha", 2.0, "a number above 0 and below 1"),
+        ("grader", "max_samples", 3, "a whole number of at least 20"),
+        ("grader", "workers", 0, "a whole number of at least 1 and of at most 1024"),
+        ("cdl", "encoding", -3, "a whole number of at least 1"),
+        ("cdl", "max_scored", 0, "a whole number of at least 1"),
+        ("cdl", "encoding", "wide", "a whole number of at least 1 or None"),
+        ("cdl", "threshold", True, "a number or None"),
+        ("cdl-a", "keys", 31, "an even number, since two heads share it"),
+        ("cdl-a", "encoding", 25, "an even number, since two heads share it"),
+        ("mlp", "width", 0, "a whole number of at least 1"),
+        ("mlp", "width", 2.5, "a whole number of at least 1 or None"),
+        ("ticsa", "sparsity", -1.0, "a number of at least 0"),
+        ("oocdm", "num_graphs", 0, "a whole number of at least 1"),
+        ("oocdm", "max_scored", 0, "a whole number of at least 1"),
+        ("oocdm", "contested_weight", 0, "a number above 0"),
+        ("oocdm", "hide_variables", 1, "a number of at least 0 and below 1"),
+        ("gnn", "widths", 3, "a GnnWidths or a mapping of its parts"),
+    ],
+)
+def test_options_out_of_range(name: str, option: str, value: Any, expected: str) -> None:
+    message = f"Method `{name}`: `{option}`: expected {expected}, got {value!r}."
+    with pytest.raises(ModelError, match=re.escape(message)):
+        make_method(name, **{option: value})
+
+
+@pytest.mark.parametrize("name", ["oocdm", "cdl", "cdl-a"])
+def test_a_threshold_that_is_no_number_is_refused_before_training(name: str) -> None:
+    message = f"Method `{name}`: `threshold`: expected a finite number, got nan."
+    with fails(message):
+        make_method(name, threshold=float("nan"))
+
+
+def test_whole_numbers_are_numbers() -> None:
+    method = make_method("ticsa", sparsity=2, width=np.int64(8))
+    assert json.loads(json.dumps(method.to_json()))["width"] == 8
+
+
+def test_a_mapping_changes_the_schedule_of_the_preset() -> None:
+    own = make_method("cdl", "paper").schedule
+    changed = make_method("cdl", "paper", schedule={"iterations": 3}).schedule
+    assert changed == replace(own, iterations=3)
+    with pytest.raises(ModelError, match=r"there is no `iteration`\. Did you mean `iterations`\?"):
+        make_method("cdl", schedule={"iteration": 3})
+
+
+def test_a_mapping_changes_parts_of_any_option() -> None:
+    assert make_method("gnn", widths={"node": np.int64(16)}) == Gnn(widths=GnnWidths(node=16))
+    method = make_method("cdl", "paper", head={"sigma_floor": 1})
+    assert method == Cdl.preset(
+        "paper", head=HeadOptions(predict_change=False, clamp_means=False, sigma_floor=1)
+    )
+    own = Oocdm.preset("paper")
+    wide = make_method("oocdm", "paper", model={"decoder_dim": 64, "aggregators": ["sum"]})
+    assert wide == replace(own, model=replace(own.model, decoder_dim=64, aggregators=("sum",)))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        (
+            "gnn",
+            {"widths": {"nodes": 16}},
+            "Method `gnn`: `widths`: there is no `nodes`. Did you mean `node`? Known: node, ",
+        ),
+        (
+            "gnn",
+            {"widths": {"node": 0}},
+            "Method `gnn`: `widths.node`: expected a whole number of at least 1, got 0.",
+        ),
+        (
+            "gnn",
+            {"widths": {"node": "wide"}},
+            "Method `gnn`: `widths.node`: expected a whole number of at least 1, got 'wide'.",
+        ),
+        (
+            "cdl",
+            {"head": {"predict_change": 1}},
+            "Method `cdl`: `head.predict_change`: expected true or false, got 1.",
+        ),
+        ("oofull", {"model": {1: 2}}, "Method `oofull`: `model`: there is no `1`. Known: "),
+        (
+            "oofull",
+            {"model": {"heads": 0}},
+            "Method `oofull`: `model.heads`: expected a whole number of at least 1, got 0.",
+        ),
+        (
+            "oocdm",
+            {"model": {"sigma_floor": -1}},
+            "Method `oocdm`: `model.sigma_floor`: expected a number above 0, got -1.",
+        ),
+        (
+            "oofull",
+            {"model": {"local_dim": 31}},
+            "Method `oofull`: `model`: local_dim must be a multiple of heads, got 31 and 2.",
+        ),
+    ],
+)
+def test_wrong_parts_of_options(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}"):
+        make_method(name, **options)

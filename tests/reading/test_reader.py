@@ -149,7 +149,7 @@ BAD: list[tuple[Any, Any, str]] = [
     (Row, None, "here: expected a mapping, got None."),
     (Row, {"edge": "e"}, "here: `score` is missing."),
     (Row, {"edge": "e", "score": 1.0, "p": 1}, "here: there is no `p`. Known: edge, score, notes."),
-    (Path, "x", "here: expected a Path, got 'x'."),
+    (Path, 3, "here: expected a path, got 3."),
 ]
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
-from oocdm.errors import ModelError, read_count, suggest
+from oocdm.errors import ModelError
 from oocdm.models.head import HeadOptions
-
-AGGREGATORS = ("attention", "sum")
+from oocdm.reading import Count, Positive, check_fields, known_name, read
 
 
 @dataclass(frozen=True)
@@ -19,12 +18,12 @@ class ModelOptions:
     ('attention',)
     """
 
-    encoding_dim: int = 16  # learned channels of an attribute's encoding
-    local_dim: int = 32  # the target object's own encoding, as the decoder sees it
-    heads: int = 2  # attention heads, each of width local_dim / heads
-    message_dim: int = 16  # channels summed over the other objects
-    decoder_dim: int = 32
-    aggregators: tuple[str, ...] = ("sum",)
+    encoding_dim: Count = 16  # learned channels of an attribute's encoding
+    local_dim: Count = 32  # the target object's own encoding, as the decoder sees it
+    heads: Count = 2  # attention heads, each of width local_dim / heads
+    message_dim: Count = 16  # channels summed over the other objects
+    decoder_dim: Count = 32
+    aggregators: tuple[Literal["attention", "sum"], ...] = ("sum",)
     # Values themselves beside their encodings, one-hot codes of whole numbers, the largest and
     # smallest values among the other objects, and whether discrete attributes of two objects agree.
     enrich: bool = True
@@ -35,17 +34,12 @@ class ModelOptions:
     normalise: bool = True  # inputs and outputs in units of the data's spread
     clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
     skip_unrelated: bool = True  # objects of a class without an edge into a target are left out
-    sigma_floor: float = 1e-5
+    sigma_floor: Positive = 1e-5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "aggregators", tuple(self.aggregators))
-        for name in ("encoding_dim", "local_dim", "heads", "message_dim", "decoder_dim"):
-            read_count(f"model: `{name}`", getattr(self, name), ModelError)
-        for name in self.aggregators:
-            if name not in AGGREGATORS:
-                raise ModelError(f"Unknown aggregator `{name}`. {suggest(name, AGGREGATORS)}")
+        check_fields(self, "model", ModelError)
         if not self.aggregators:
-            raise ModelError(f"aggregators: expected at least one of {AGGREGATORS}, got none.")
+            raise ModelError("aggregators: expected attention, sum or both, got none.")
         if self.local_dim % self.heads:
             raise ModelError(
                 f"local_dim must be a multiple of heads, got {self.local_dim} and {self.heads}."
@@ -59,8 +53,7 @@ class ModelOptions:
     @staticmethod
     def preset(name: str) -> ModelOptions:
         """The options by name: "default", or "paper" for the paper's network as written."""
-        if name == "default":
-            return ModelOptions()
+        known_name(name, ("default", "paper"), "preset", ModelError)
         if name == "paper":
             return ModelOptions(
                 aggregators=("attention",),
@@ -72,7 +65,7 @@ class ModelOptions:
                 clamp_means=False,
                 skip_unrelated=False,
             )
-        raise ModelError(f"Unknown preset `{name}`. {suggest(name, ['default', 'paper'])}")
+        return ModelOptions()
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dictionary that `from_json` reads back."""
@@ -81,8 +74,5 @@ class ModelOptions:
     @staticmethod
     def from_json(data: dict[str, Any]) -> ModelOptions:
         """Read back what `to_json` wrote."""
-        known = {f.name for f in fields(ModelOptions)}
-        for name in data:
-            if name not in known:
-                raise ModelError(f"Unknown model option `{name}`. {suggest(name, known)}")
-        return ModelOptions(**data)
+        found: ModelOptions = read(ModelOptions, data, "model", ModelError, complete=True)
+        return found
