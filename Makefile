@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test clean
+.PHONY: help demo test fuzz kill clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,15 @@ test: $(VENV)/.installed-dev ## Install into .venv with the development tools, t
 	@echo "== Tests, docstrings, README and docs, examples"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 	@echo "== All passed"
+
+COUNT ?= # of mutations or kills
+SEED ?= 0
+
+fuzz: $(VENV)/.installed-dev ## Damage files and options (COUNT=20000) and see what becomes of them
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.fuzzing --count $(or $(COUNT),20000) --seed $(SEED) -o benchmarks/results/reliability/fuzz.json
+
+kill: $(VENV)/.installed-dev ## Kill commands that write (COUNT=300), go on, and compare to the bit
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.kills --count $(or $(COUNT),300) --seed $(SEED) -o benchmarks/results/reliability/kills.json
 
 clean: ## Remove .venv, caches and build output
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

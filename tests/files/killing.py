@@ -19,7 +19,7 @@ def killed(action: Callable[[], object], before: int) -> bool:
     """
     child = os.fork()
     if child == 0:
-        _be_killed(before)
+        be_killed(before)
         try:
             action()
         except BaseException as error:
@@ -31,7 +31,8 @@ def killed(action: Callable[[], object], before: int) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def _be_killed(before: int) -> None:
+def be_killed(before: int) -> None:
+    """Have this process killed before one of its file operations, counted from 0."""
     seen = 0
 
     def count(event: str, arguments: tuple[Any, ...]) -> None:
