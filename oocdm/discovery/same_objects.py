@@ -9,12 +9,7 @@ from oocdm.errors import DataError
 
 
 def check_same_objects(data: Dataset, who: str, advice: str) -> None:
-    """Raise a `DataError` if a variable may be of one object here and of another there.
-
-    >>> import oocdm
-    >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=60, seed=0)
-    >>> check_same_objects(data, "fit", "Use another method.")
-    """
+    """Raise a `DataError` if a variable may be of one object here and of another there."""
     for c, cells in data.cells.items():
         counts, num = cells.places.counts, data.max_counts[c]
         # Places beyond the objects there are may be empty, if they always are.

@@ -147,8 +147,10 @@ class Planner(ABC):
     get their initial spread, choices a share `refresh` of equal probabilities.
 
     >>> from oocdm.planning import CEM
-    >>> isinstance(CEM(horizon=10), Planner)
-    True
+    >>> CEM(horizon=10, samples=0)
+    Traceback (most recent call last):
+    ...
+    oocdm.errors.PlanError: CEM: `samples`: expected a whole number of at least 1, got 0. ...
     """
 
     horizon: Annotated[Count, "It is how many steps the planner looks ahead."] = 20

@@ -21,7 +21,10 @@ from oocdm.graph import Evidence, Structure
 def check_new(who: str, folder: str | Path) -> None:
     """Raise a `ModelError` if a run would mix with what a folder holds already.
 
-    >>> check_new("fit", "runs/new")
+    >>> check_new("fit", "/")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    oocdm.errors.ModelError: fit: expected a new folder, got /, which holds ... Choose another.
     """
     if not str(folder):
         raise ModelError(f"{who}: `folder`: expected the path of a folder, got ''.")
@@ -59,10 +62,9 @@ def checksum(data: Dataset) -> int:
     (True, False)
     """
     arrays = [data.starts, data.episode_of]
-    for c in data.schema.classes:
-        arrays.append(data.present[c])
-        for f in data.schema.fields(c):
-            arrays += [data.observed[c][f], data.values[c][f]]
+    for cells in data.cells.values():
+        arrays += [cells.places.counts, cells.places.place]
+        arrays += [*cells.observed.values(), *cells.values.values()]
     found = 0
     for array in arrays:
         found = zlib.crc32(array.tobytes(), found)

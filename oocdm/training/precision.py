@@ -24,9 +24,6 @@ def warn_of_rounding(data: Transitions) -> None:
 
     Networks compute with 24 binary digits. A clock in seconds since 1970 stands still for them,
     and a vehicle in coordinates of a map moves by half metres.
-
-    >>> import oocdm
-    >>> warn_of_rounding(oocdm.collect(oocdm.make("block"), steps=60, seed=0).transitions())
     """
     for c in data.schema.classes:
         for f, field in data.schema.fields(c).items():
