@@ -345,7 +345,7 @@ def _read_model(
 ) -> AbstractWorldModel:
     try:
         model = method.build(schema, Scales.unit(schema), counts)
-    except (RuntimeError, TypeError, ValueError, MemoryError) as error:  # such as one of any size
+    except (RuntimeError, TypeError, MemoryError) as error:  # such as one of any size
         raise ModelError(
             f"Run {contents.folder}: its schema and settings make no network: "
             f"{str(error).splitlines()[0]}. Were they changed?"
