@@ -117,9 +117,9 @@ def try_training(folder: Path, rng: random.Random | None, longest: float) -> tup
 def try_saving(folder: Path, rng: random.Random, longest: float) -> tuple[int, str]:
     """Replace a dataset, and be killed: it is the old one or the new one."""
     path = folder / "data"
-    killed = in_child(
-        lambda: OTHER.save(path, overwrite=True), rng, longest / 20, folder
-    ) == "killed"
+    killed = (
+        in_child(lambda: OTHER.save(path, overwrite=True), rng, longest / 20, folder) == "killed"
+    )
     return int(killed), print_of_data(oocdm.load_dataset(path))
 
 

@@ -15,7 +15,20 @@ import pyarrow.parquet as pq
 # What people, other programs and bad luck put where something else was expected.
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 0.5, -0.0, 1e-9, 1e30, 1e308, 10**18, 10**400, -(2**63)),
-    *(float("nan"), float("inf"), "", " ", "0", "nan", "true", "self", "a" * 5000, "\x00", "é", "😀"),
+    *(
+        float("nan"),
+        float("inf"),
+        "",
+        " ",
+        "0",
+        "nan",
+        "true",
+        "self",
+        "a" * 5000,
+        "\x00",
+        "é",
+        "😀",
+    ),
     *([], {}, [[]], [None], {"": None}, ["Ball.x <- self.x"], {"name": None}, "../x", "/dev/zero"),
 )
 _DEEP = 5000  # levels of nesting, more than a reader may follow

@@ -7,7 +7,8 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,9 @@ def subjects(folder: Path) -> list[Subject]:
     if not data.exists():
         _write_all(run, begun, data, bare)
     graph = folder / "rows.yaml"
-    graph.write_text("required:\n- Ant.x <- self.x, self.push\nforbidden:\n- Nest.food <- Rock[*].*\n")
+    graph.write_text(
+        "required:\n- Ant.x <- self.x, self.push\nforbidden:\n- Nest.food <- Rock[*].*\n"
+    )
     return [
         Subject("run", _damage_copy(run), _load_run, run),
         Subject("checkpoint", _damage_copy(begun, "checkpoints"), _go_on, begun),
@@ -67,10 +70,8 @@ def _write_all(run: Path, begun: Path, data: Path, bare: Path) -> None:
             raise KeyboardInterrupt
 
     oocdm.fit(DATA, seed=3, folder=run, schedule=QUICK, num_graphs=4)
-    try:
+    with suppress(KeyboardInterrupt):
         oocdm.fit(DATA, seed=3, folder=begun, schedule=QUICK, num_graphs=4, callback=stop)
-    except KeyboardInterrupt:
-        pass
 
 
 def _damage_copy(original: Path, within: str = "") -> Callable[[Path, random.Random], str]:
@@ -151,13 +152,13 @@ def print_of_data(data: oocdm.Dataset) -> str:
     digest = hashlib.sha256()
 
     def add(value: Any) -> None:
-        if isinstance(value, dict):
+        if isinstance(value, Mapping):
             for key, each in value.items():
                 digest.update(str(key).encode())
                 add(each)
         elif hasattr(value, "to_json"):
             digest.update(json.dumps(value.to_json()).encode())
-        elif getattr(value, "dtype", None) == object:
+        elif value.dtype.kind == "O":
             digest.update(repr(value.tolist()).encode())
         else:
             digest.update(value.tobytes())

@@ -277,7 +277,7 @@ CONFIGS: dict[str, tuple[dict[str, Any], str]] = {
     "method": ({"method": None}, "`method`: expected "),
     "seed": ({"seed": -1}, "`seed`: expected a whole number of at least 0, got -1."),
     "text": ({"seed": "0"}, "`seed`: expected a whole number"),
-    "threads": ({"threads": 5000}, "`threads`: expected a whole number of at least 1 and of at mo"),
+    "threads": ({"threads": 5000}, "`threads`: expected a whole number from 1 to 1024, got 5000."),
     "priors": ({"priors": "/etc/hostname"}, "`priors`: expected "),
     "seconds": ({"max_seconds": -1}, "`max_seconds`: expected "),
     "unknown": ({"sede": 1}, "there is no `sede`. Did you mean `seed`?"),
