@@ -48,6 +48,9 @@ def train(
     minutes: Annotated[
         float | None, typer.Option(min=0, help="End training after so long.")
     ] = None,
+    memory: Annotated[
+        str, typer.Option(help="What training may take beside the data, such as 8GiB.")
+    ] = "4GiB",
     option: Annotated[
         list[str] | None,
         typer.Option(help="Of the method, such as max_samples=500; may be repeated."),
@@ -83,6 +86,7 @@ def train(
             folder=output,
             callback=callback,
             max_seconds=None if minutes is None else 60 * minutes,
+            memory=memory,
             config={"data": str(data.resolve())},
         ),
         output,

@@ -55,6 +55,7 @@ class Schedule:
     resolution: float = 0.1
     final_resolution: float = 0.003
     held_out: float = 0.2
+    targets_per_class: int = 64  # objects scored in each transition, drawn where there are more
 
     def __post_init__(self) -> None:
         for name, least in _COUNTS.items():
@@ -71,6 +72,7 @@ class Schedule:
 # The least of each number of a schedule that counts something, and what the others may be.
 _COUNTS = {
     **dict.fromkeys(("iterations", "steps_per_iteration", "batch_size", "polish_batch_size"), 1),
+    "targets_per_class": 1,
     **dict.fromkeys(("polish_steps", "patience"), 0),
 }
 _POSITIVE = ("a positive number", lambda value: 0 < value < math.inf)

@@ -31,10 +31,12 @@ from oocdm.methods import (
     method_from_json,
     method_names,
 )
+from oocdm.models.memory import DEFAULT_MEMORY, read_memory
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
 from oocdm.training.given import check_new, checksum
+from oocdm.training.plan import MemoryEstimate
 from oocdm.training.run import (
     CHECKPOINT,
     graph_to_json,
@@ -122,6 +124,7 @@ def fit(
     folder: str | Path | None = None,
     callback: Callback | None = None,
     max_seconds: float | None = None,
+    memory: int | str = DEFAULT_MEMORY,
     config: dict[str, Any] | None = None,
     **options: Any,
 ) -> FitResult:
@@ -133,6 +136,8 @@ def fit(
     `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. With `folder`
     checkpoints are written there after every round, so that `resume` can go on after an
     interruption, and the finished run at the end. `max_seconds` shortens training to that time.
+    `memory`, in bytes or as `"4GiB"`, is what training may take beside the data: large batches are
+    gone through in parts that fit (see `estimate_memory`).
     Further options are the method's own. A run of a method that is given as an object, and that no
     installed package adds, is read again with its class: `load(folder, method=Mine)`.
 
@@ -146,6 +151,7 @@ def fit(
     checked_data("fit", data)
     seed = read_count("fit: `seed`", seed, ModelError, least=0)
     _check_seconds(max_seconds)
+    allowed = read_memory("fit", memory)
     if folder is not None:
         check_new("fit", folder)
     chosen = _choose_method(method, preset, options)
@@ -153,18 +159,41 @@ def fit(
     if graph is not None and known.rows:
         raise GraphError("fit: expected a known graph or priors, got both.")
     known_graph = _read_graph(data, graph)
-    trainer = Trainer(data, chosen, seed, known_graph, device, known)
+    trainer = Trainer(data, chosen, seed, known_graph, device, known, allowed)
     extra = {
         "known_graph": None if known_graph is None else known_graph.to_json(),
         "priors": known.to_json(),
         "objects": object_names(data) if chosen.needs_fixed_objects else None,
         "max_seconds": max_seconds,
+        "memory": allowed,
         "data_checksum": checksum(data),
         **(config or {}),
     }
     if folder is not None:
         _write_settings(Path(folder), chosen, trainer.model, seed, extra)
     return _finish(trainer, folder, callback, max_seconds, extra)
+
+
+def estimate_memory(
+    data: Dataset,
+    method: str | AbstractMethod = "oocdm",
+    preset: str = "default",
+    memory: int | str = DEFAULT_MEMORY,
+    **options: Any,
+) -> MemoryEstimate:
+    """What a `fit` with these arguments would take beside the data, from a little of its work.
+
+    Raises a `ModelError` that tells what is needed if it cannot be done within `memory`.
+
+    >>> import oocdm
+    >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=300, seed=0)
+    >>> estimate = oocdm.estimate_memory(data)
+    >>> estimate.total < 100 * 2**20
+    True
+    """
+    checked_data("estimate_memory", data)
+    chosen = _choose_method(method, preset, options)
+    return Trainer(data, chosen, 0, memory=read_memory("estimate_memory", memory)).plan.estimate
 
 
 def resume(
@@ -209,6 +238,7 @@ def resume(
         int(config["seed"]),
         None if known is None else graph_from_json(schema, known),
         priors=Priors.of(schema, config.get("priors")),
+        memory=read_memory(f"Run {path}", config.get("memory", DEFAULT_MEMORY)),
     )
     if (path / CHECKPOINT).is_file():
         read_checkpoint(path, trainer)
