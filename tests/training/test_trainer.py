@@ -129,8 +129,8 @@ def test_unknown_values_do_not_enter_the_loss() -> None:
 
 def test_divergence_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "oocdm.training.trainer.mean_scores",
-        lambda scores, targets: next(iter(scores.values())).sum() * torch.inf,
+        "oocdm.training.batch.mean_scores",
+        lambda scores, counts: next(iter(scores.values())).sum() * torch.inf,
     )
     with pytest.raises(ModelError, match="Training diverged"):
         fit(DATA, METHODS["oofull"])
