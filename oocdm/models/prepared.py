@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.models.features import Inputs, PerClass, Targets
-from oocdm.models.memory import DEFAULT_MEMORY, Fit
+from oocdm.models.memory import DEFAULT_MEMORY, Fit, largest_fit, measure
 from oocdm.models.world_model import AbstractWorldModel
 
 MADE_AT_ONCE = 512  # transitions: making takes several times what is kept of it
@@ -172,9 +172,19 @@ class Prepared:
         """The places of those with the most objects, as many as asked for if there are."""
         return torch.as_tensor((-self.source.num_objects).argsort(kind="stable")[:num])
 
-    def chunks(self, size: int) -> list[Prepared]:
-        """The transitions in order, at most `size` at a time."""
-        return [self.rows(slice(i, i + size)) for i in range(0, len(self), size)]
+    def chunks(
+        self, size: int, work: Callable[[Prepared], object] | None = None
+    ) -> Iterator[Prepared]:
+        """The transitions in order, at most `size` at a time, fewer if `work` on them is large."""
+
+        def taken(num: int) -> int:
+            some = self.rows(self.fullest(num))
+            return measure(lambda: None if work is None else work(some)).peak
+
+        if work is not None and len(self):
+            # What is done with the outcome of work takes about as much again.
+            size = max(largest_fit(taken, min(size, len(self)), self.budget.largest // 4).size, 1)
+        return (self.rows(slice(i, i + size)) for i in range(0, len(self), size))
 
     def fit(self, work: str, find: Callable[[], Fit]) -> Fit:
         """How much of some work fits into the budget, as `find` tells when it is first asked."""

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from oocdm.graph import Graph
-from oocdm.models.memory import largest_fit, measure
 from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
 
@@ -35,17 +34,7 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
     largest: dict[str, Tensor] = {}
     usual: dict[str, Tensor] = {}  # sums of log sigma
     counts: dict[str, Tensor | int] = {}
-
-    def taken(num: int) -> int:
-        some = data.rows(data.fullest(num))
-        return measure(lambda: model(some.inputs, structures)).peak
-
-    # All floors at once take about as much as the predictions.
-    found = data.fit(
-        "calibration",
-        lambda: largest_fit(taken, min(CHUNK, len(data)), data.budget.largest // 4),
-    )
-    for chunk in data.chunks(max(found.size, 1)):
+    for chunk in data.chunks(CHUNK, lambda some: model(some.inputs, structures)):
         (predictions,) = model(chunk.inputs, structures)
         for c, prediction in predictions.classes.items():
             if chunk.targets.known[c].shape[1] == 0:

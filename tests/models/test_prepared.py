@@ -45,7 +45,7 @@ def test_prepared_rows_are_those_of_the_dataset() -> None:
 
 def test_chunks_are_everything_in_order() -> None:
     _, _, all_of_it = made()
-    chunks = all_of_it.chunks(25)
+    chunks = list(all_of_it.chunks(25))
     assert [len(chunk) for chunk in chunks] == [25, 25, 10]
     c = next(iter(all_of_it.targets.values))
     together = torch.cat([chunk.targets.values[c] for chunk in chunks])
@@ -111,3 +111,12 @@ def test_small_classes_are_not_drawn() -> None:
     model, _, prepared = made()
     drawn = Receivers.draw(model, prepared, np.random.default_rng(0))
     assert not drawn.places and not Receivers.draw(model.literal(), prepared, None).places  # type: ignore[arg-type]
+
+
+def test_chunks_are_smaller_where_work_on_them_is_large() -> None:
+    model, data, _ = made()
+    prepared = Prepared.of(model, data, budget=Budget(largest=4 * 8 * 10 * 1000))
+    sizes = [
+        len(c) for c in prepared.chunks(25, lambda some: torch.zeros(len(some), 1000).double())
+    ]
+    assert max(sizes) < 10 and sum(sizes) == 60
