@@ -25,7 +25,7 @@ NAMES = {
     *("Layout", "Structure", "Evidence", "EdgeEvidence"),
     *("Dataset", "Transitions", "Snapshot", "load_dataset"),
     *("AbstractWorld", "WorldState", "check_world", "collect", "make", "list_envs", "EnvInfo"),
-    *("fit", "resume", "load", "FitResult", "Progress", "Schedule"),
+    *("fit", "resume", "load", "estimate_memory", "FitResult", "Progress", "Schedule"),
     *("AbstractMethod", "AbstractVariableMethod", "check_method"),
     *("Oocdm", "Oofull", "ModelOptions"),
     *("discover", "discover_variables", "discover_by_tests", "Discovery"),

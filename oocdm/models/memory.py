@@ -22,7 +22,6 @@ DEFAULT_MEMORY = 4 * GIB  # bytes that a fit may take
 UNITS = {"b": 1, "kib": 2**10, "mib": 2**20, "gib": GIB, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 WORTH_A_LOOK = 8  # what surely takes less than an eighth of the limit is not measured again
 LARGEST_LEAP = 64  # how many times as much is tried next, so that small work is not repeated
-LEAST_GAIN = 16  # a size is large enough if no more than a sixteenth more would fit
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,7 @@ class Used:
 def measure(work: Callable[[], object]) -> Used:
     """Do some work, and tell what its tensors took; those of its outcome count as left.
 
+    >>> import torch
     >>> measure(lambda: (torch.zeros(1000) + 1).sum())
     Used(peak=8000, kept=4)
     """
@@ -109,26 +109,26 @@ def largest_fit(
     `at_most` so many bytes.
 
     Work takes something whatever its size, and more for each further piece: so n times as much work
-    takes at most n times as much memory, and the next larger number to try is always one that fits.
+    takes at most n times as much memory. The next larger number to try is one that surely fits, or
+    else twice as much; between one that fits and one that does not, memory grows at most evenly.
 
     >>> largest_fit(lambda n: 1000 + 10 * n, most=100, limit=1500)
-    Fit(size=49, taken=1490)
+    Fit(size=50, taken=1500)
     """
     size, now, slope = 1, taken(1), 0.0
     limit = limit if at_most is None else min(max(limit, 2 * now), at_most)
     if now > limit:
         return Fit(0, now)
     while size < most:
-        more = min(size * limit // max(now, 1), LARGEST_LEAP * size, most)
+        more = min(max(size * limit // max(now, 1), 2 * size), LARGEST_LEAP * size, most)
         if size > 1 and more == most and now * most <= limit * size // WORTH_A_LOOK:
             return Fit(most, int(now + slope * (most - size)))
-        if more - size < size // LEAST_GAIN + 1:
-            break
         release_freed_memory()  # work of another size does not fit where this one was
         then = taken(more)
-        if then > limit:
-            break
         slope = (then - now) / (more - size)
+        if then > limit:
+            extra = int((limit - now) / slope)
+            return Fit(size + extra, int(now + slope * extra))
         size, now = more, then
     return Fit(size, now)
 
