@@ -70,7 +70,16 @@ from oocdm.planning import (
 )
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from oocdm.task import Task
-from oocdm.training import FitResult, Progress, discover, discover_variables, fit, load, resume
+from oocdm.training import (
+    FitResult,
+    Progress,
+    discover,
+    discover_variables,
+    estimate_memory,
+    fit,
+    load,
+    resume,
+)
 from oocdm.worlds import AbstractWorld, WorldState, check_world, collect
 
 if TYPE_CHECKING:
@@ -151,6 +160,7 @@ __all__ = [
     "discover",
     "discover_by_tests",
     "discover_variables",
+    "estimate_memory",
     "evaluate",
     "explain",
     "fit",

@@ -22,7 +22,7 @@ from oocdm.graph import ClassGraph, Structure
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
-from oocdm.models.prepared import Prepared, mean_scores
+from oocdm.models.prepared import Prepared, known_counts, mean_scores
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractPredictor
 from oocdm.worlds import collect
@@ -153,7 +153,8 @@ def _train(model: OocdmModel, batch: Prepared, graph: ClassGraph, num_graphs: in
     model.zero_grad(set_to_none=True)
     loss = torch.zeros(())
     for predictions in model(batch.inputs, *structures):
-        loss = loss - mean_scores(predictions.log_prob(batch.targets), batch.targets).sum()
+        scores = predictions.log_prob(batch.targets)
+        loss = loss - mean_scores(scores, known_counts(batch.targets)).sum()
     loss.backward()
 
 

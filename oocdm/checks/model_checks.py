@@ -12,7 +12,7 @@ from oocdm.checks.method_checks import sentence
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.graph import ClassGraph, Graph, Structure, Variable, VariableGraph
 from oocdm.models.prediction import FieldDistribution, NormalField, Predictions
-from oocdm.models.prepared import mean_scores
+from oocdm.models.prepared import known_counts, mean_scores
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
 
@@ -83,7 +83,7 @@ def gradient_problems(model: AbstractWorldModel, data: Transitions) -> Iterator[
     """Whether the likelihood has gradients, and finite ones."""
     inputs, targets = model.inputs(data.before), model.targets(data)
     (found,) = model(inputs, model.structures(model.layout.structure(True)))
-    loss = -mean_scores(found.log_prob(targets), targets).sum()
+    loss = -mean_scores(found.log_prob(targets), known_counts(targets)).sum()
     parameters = dict(model.named_parameters())
     if not loss.requires_grad:
         yield (

@@ -233,6 +233,41 @@ def speed(
     )
 
 
+def memory(
+    world: Annotated[
+        list[str] | None,
+        typer.Option(help="objects, fields or categories; may be repeated, all if not given."),
+    ] = None,
+    threads: Threads = 1,
+    output: Results = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what fits of large worlds take, against the estimate beforehand."""
+    from oocdm.bench.memory import run_memory
+    from oocdm.models.memory import say_memory
+    from oocdm.report.terminal import text_table
+
+    _measure(
+        lambda bar: run_memory(world, output, bar.tell),
+        lambda answer: [
+            text_table(
+                ["world", "objects", "transitions", "estimate", "peak", "seconds"],
+                [
+                    (
+                        *(str(row[k]) for k in ("world", "objects", "transitions")),
+                        say_memory(row["estimate"]),
+                        "unknown" if row["peak"] is None else say_memory(row["peak"]),
+                        f"{row['seconds']:.0f}",
+                    )
+                    for row in answer["rows"]
+                ],
+            )
+        ],
+        threads,
+        as_json,
+    )
+
+
 def calibration(
     worlds: Annotated[int, typer.Option(min=1, help="How many generated worlds to fit.")] = 200,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first world.")] = 0,

@@ -43,6 +43,9 @@ def train(
     minutes: Annotated[
         float | None, typer.Option(min=0, help="End training after so long.")
     ] = None,
+    memory: Annotated[
+        str, typer.Option(help="What training may take beside the data, such as 8GiB.")
+    ] = "4GiB",
     option: Annotated[
         list[str] | None,
         typer.Option(help="Of the method, such as max_samples=500; may be repeated."),
@@ -78,6 +81,7 @@ def train(
             folder=output,
             callback=callback,
             max_seconds=None if minutes is None else 60 * minutes,
+            memory=memory,
             data_folder=data.resolve(),
         ),
         output,

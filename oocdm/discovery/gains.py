@@ -8,19 +8,23 @@ standard errors are made from sums over whole episodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from oocdm.data.clusters import MIN_CLUSTERS
+from oocdm.errors import ModelError
 from oocdm.graph import Neighbours, Structure
-from oocdm.models.prepared import Prepared
-from oocdm.models.world_model import AbstractWorldModel
+from oocdm.models.memory import largest_fit, measure, say_memory
+from oocdm.models.prepared import Prepared, Receivers
+from oocdm.models.world_model import AbstractWorldModel, NeighboursPredictor
 
 CHUNK = 256  # transitions scored at once: few enough to stay in the processor's caches
+COMPOSED_SHARE = 2  # half of the memory may be for weights of neighbours, whatever the transitions
 PROMISING_ERRORS, PROMISING_NATS = 3.0, 0.005  # what surely is more than nothing
 EXTREME = 1e30  # nats, in place of infinitely many
 
@@ -80,6 +84,82 @@ class Stopping:
         return is_far & is_settled & (gains.groups >= MIN_CLUSTERS)
 
 
+@dataclass(frozen=True)
+class Portions:
+    """How many neighbours of a structure, and how many transitions, are scored at once."""
+
+    elements: int
+    rows: int
+    taken: int  # bytes
+
+    def checked(self) -> Portions:
+        """These, or a `ModelError` if not even one fits."""
+        if not (self.elements and self.rows):
+            raise ModelError(
+                f"discover: one transition under two structures takes {say_memory(self.taken)} of "
+                "memory, more than there is for it. Leave out fields or objects, or fit with a "
+                "larger `memory`."
+            )
+        return self
+
+
+@torch.no_grad()
+def portions(model: AbstractWorldModel, data: Prepared) -> Portions:
+    """What fits into the budget of the data, measured once for all discoveries with them."""
+    full, schema = model.layout.structure(True), model.schema
+    widths = {c: model.layout.of_class(c).shape[1] for c in schema.classes if schema.targets(c)}
+
+    @cache
+    def taken(num_elements: int, num_rows: int) -> int:
+        some = {c: np.arange(min(width, num_elements)) for c, width in widths.items()}
+        chunk = data.rows(data.fullest(num_rows))
+        drawn = Receivers.draw(model, chunk, np.random.default_rng(0))
+
+        def score() -> None:
+            predict = model.compile_neighbours(Neighbours(full, some))
+            _scores(predict, chunk, drawn, some, None)
+
+        return measure(score).peak
+
+    limits, most = (data.budget.working, data.budget.largest), max(widths.values(), default=1)
+    elements = data.fit(
+        "elements",
+        lambda: largest_fit(lambda n: taken(n, 1), most, limits[0] // COMPOSED_SHARE, limits[1]),
+    )
+    if not elements.size:
+        return Portions(0, 0, elements.taken)
+    found = data.fit(
+        "rows",
+        lambda: largest_fit(lambda n: taken(elements.size, n), min(CHUNK, len(data)), *limits),
+    )
+    return Portions(elements.size, min(found.size, CHUNK), max(elements.taken, found.taken))
+
+
+def _in_turn(
+    elements: Mapping[str, np.ndarray], at_once: int
+) -> Iterator[tuple[bool, dict[str, np.ndarray]]]:
+    """Elements of each class, at most so many at once, and whether they are the first ones."""
+    most = max(map(len, elements.values()), default=0)
+    yield True, {c: each[:at_once] for c, each in elements.items()}
+    for start in range(at_once, most, at_once):
+        some = {c: each[start : start + at_once] for c, each in elements.items()}
+        yield False, {c: each for c, each in some.items() if len(each)}
+
+
+def _scores(
+    predict: NeighboursPredictor,
+    chunk: Prepared,
+    drawn: Receivers,
+    elements: Mapping[str, np.ndarray],
+    resolution: Mapping[str, Tensor] | None,
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Scores under a structure and its neighbours, and what is known, as if of all objects."""
+    times = {c: 1 + len(each) for c, each in elements.items()}
+    inputs, targets = drawn.of(chunk)
+    scores = predict(inputs).log_prob(targets.repeat(times), resolution)
+    return drawn.repeat(times).weigh(scores), drawn.weigh(targets.known)
+
+
 @torch.no_grad()
 def element_gains(
     model: AbstractWorldModel,
@@ -100,20 +180,25 @@ def element_gains(
     tallies = {c: Tally(layout.of_class(c), flags) for c in classes}
     is_open = np.ones(len(flags), dtype=bool) if tested is None else tested.flags.copy()
     total, group = int(is_open.sum()), data.cluster.cpu().numpy()
-    gains, start = Gains.none(len(flags)), 0
+    gains, start, portion = Gains.none(len(flags)), 0, portions(model, data).checked()
     while start < len(data) and is_open.any():
         stop = len(data)
         if stopping is not None:
             stop = min(stop, max(2 * start, stopping.first_look))
         elements = {c: np.flatnonzero(is_open[tallies[c].columns].any(0)) for c in classes}
-        predict = model.compile_neighbours(Neighbours(structure, elements))
-        for rows in range(start, stop, CHUNK):
-            chunk = data.rows(slice(rows, min(rows + CHUNK, stop)))
-            targets = chunk.targets.repeat({c: 1 + len(each) for c, each in elements.items()})
-            scores = predict(chunk.inputs).log_prob(targets, resolution)
-            for c, tally in tallies.items():
-                sums = tally.by_target(scores[c]), tally.by_target(chunk.targets.known[c])
-                tally.add(elements[c], *sums, group[rows : rows + len(chunk)])
+        for is_first, some in _in_turn(elements, portion.elements):
+            predict = model.compile_neighbours(Neighbours(structure, some))
+            for rows in range(start, stop, portion.rows):
+                chunk = data.rows(slice(rows, min(rows + portion.rows, stop)))
+                # The same objects for all neighbours: they are compared.
+                drawn = Receivers.draw(model, chunk, np.random.default_rng(rows))
+                scores, known = _scores(predict, chunk, drawn, some, resolution)
+                for c, each in some.items():
+                    tally, here = tallies[c], group[rows : rows + len(chunk)]
+                    counted = tally.by_target(known[c])
+                    if not is_first:
+                        counted = torch.zeros_like(counted)  # as they were counted already
+                    tally.add(each, tally.by_target(scores[c]), counted, here)
         for tally in tallies.values():
             tally.write(is_open, gains)
         if stopping is not None:

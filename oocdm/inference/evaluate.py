@@ -14,7 +14,9 @@ from oocdm.errors import ModelError
 from oocdm.graph.class_graph import GivenGraph
 from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
 from oocdm.inference.words import counted
+from oocdm.models.memory import largest_fit, measure
 from oocdm.models.prediction import NormalField, Predictions
+from oocdm.models.prepared import Budget
 from oocdm.models.scales import as_numbers
 from oocdm.reading import Count, checked
 
@@ -111,6 +113,14 @@ def evaluate(
         (c, v): np.zeros(5) for c in schema.classes for v in schema.targets(c)
     }
     predict = model.compile_for(result.graph if graph is None else graph)
+
+    def taken(num: int) -> int:
+        before = data.transitions(slice(0, num)).before.to(model.device)
+        return measure(lambda: predict(before)).peak
+
+    # Scores take about as much as what they are made from.
+    found = largest_fit(taken, min(batch_size, len(data)), Budget().largest // 2)
+    batch_size = max(found.size, 1)
     for start in range(0, len(data), batch_size):
         rows = np.arange(start, min(start + batch_size, len(data)))
         transitions = data.transitions(rows).to(model.device)

@@ -17,7 +17,6 @@ from oocdm.graph import ClassGraph, Variable
 from oocdm.inference.fitted import Fitted, checked_data, checked_result
 from oocdm.inference.names import place_hint, read_variable
 from oocdm.inference.words import counted, in_words
-from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import Count, Seed, checked
 
@@ -207,13 +206,10 @@ class _Searcher:
             before.values[parent.class_name][parent.field_name][rows, parent.object] = (
                 self._other_values(parent)
             )
-        batch = Prepared(
-            self.model.inputs(before.to(self.model.device)),
-            self.model.targets(transitions.to(self.model.device)),
-            torch.zeros(before.batch_size),
-        )
-        (found,) = self.model(batch.inputs, self.structures)
-        scores = found.log_prob(batch.targets, self.resolution)[c]
+        inputs = self.model.inputs(before.to(self.model.device))
+        targets = self.model.targets(transitions.to(self.model.device))
+        (found,) = self.model(inputs, self.structures)
+        scores = found.log_prob(targets, self.resolution)[c]
         score = scores[:, i, self.data.schema.targets(c).index(f)].double()
         worth = score[0] - score[1:].unflatten(0, (len(parents), NUM_OTHERS)).mean(1)
         order = worth.argsort(descending=True).tolist()

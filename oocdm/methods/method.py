@@ -54,6 +54,7 @@ class Schedule:
     resolution: NotNegative = 0.1
     final_resolution: NotNegative = 0.003
     held_out: Annotated[float, Range(at_least=0, below=1)] = 0.2
+    targets_per_class: Count = 64  # objects scored in each transition, drawn where there are more
 
     def __post_init__(self) -> None:
         check_fields(self, "schedule", ModelError)

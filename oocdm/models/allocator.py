@@ -30,3 +30,9 @@ def keep_freed_memory() -> bool:
         return False
     settings = {M_MMAP_THRESHOLD: 1 << 30, M_TRIM_THRESHOLD: 2**31 - 1, M_TOP_PAD: 1 << 26}
     return all([mallopt(name, value) == 1 for name, value in settings.items()])
+
+
+def release_freed_memory() -> None:
+    """Return to the system what was freed: work of another kind needs buffers of other sizes."""
+    if keep_freed_memory():
+        ctypes.CDLL("libc.so.6").malloc_trim(0)

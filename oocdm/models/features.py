@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -25,6 +25,9 @@ class Inputs:
     (batch, object, target) whether these are known, and `present[class]` (batch, object). What a
     part of a network reads beside that, and what needs no weights to be made, is in `extra`
     under the part's name and its classes.
+
+    Of a class in `receivers` (batch, receiver) only the objects at these places are predicted; all
+    of them are seen by others as ever.
     """
 
     features: PerClass
@@ -32,6 +35,7 @@ class Inputs:
     known: PerClass
     present: PerClass
     extra: Mapping[tuple[str, ...], Tensor]
+    receivers: PerClass = field(default_factory=dict)
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Inputs:
         """The inputs with every tensor replaced by `change` of it."""
@@ -41,6 +45,7 @@ class Inputs:
             {c: change(t) for c, t in self.known.items()},
             {c: change(t) for c, t in self.present.items()},
             {key: change(t) for key, t in self.extra.items()},
+            {c: change(t) for c, t in self.receivers.items()},
         )
 
     def repeat(self, times: int) -> Inputs:
@@ -48,12 +53,22 @@ class Inputs:
         return self.map(lambda t: t.repeat(times, *[1] * (t.ndim - 1)))
 
     def others(self, source: str, target: str) -> Tensor:
-        """Which objects of a class others see: (batch, object or 1, source object)."""
+        """Which objects of a class others see: (batch, receiver or 1, source object)."""
         is_source = self.present[source].unsqueeze(1)
         if source == target:
             n = is_source.shape[2]
-            is_source = is_source & ~torch.eye(n, dtype=torch.bool, device=is_source.device)
+            is_other = ~torch.eye(n, dtype=torch.bool, device=is_source.device)
+            places = self.receivers.get(target)
+            is_source = is_source & (is_other if places is None else is_other[places])
         return is_source
+
+    def received(self, c: str, of_objects: Tensor) -> Tensor:
+        """Of a tensor (batch, object, ...) of a class, the rows of those that are predicted."""
+        return at_places(of_objects, self.receivers[c]) if c in self.receivers else of_objects
+
+    def for_all(self) -> Inputs:
+        """The same, with all objects to be predicted."""
+        return replace(self, receivers={}) if self.receivers else self
 
     @property
     def batch_size(self) -> int:
@@ -78,6 +93,16 @@ class Targets:
             {c: change(t) for c, t in self.known.items()},
         )
 
+    def at(self, receivers: PerClass) -> Targets:
+        """The targets of some objects only, (batch, receiver), of these classes."""
+
+        def each(tensors: PerClass) -> PerClass:
+            return {
+                c: at_places(t, receivers[c]) if c in receivers else t for c, t in tensors.items()
+            }
+
+        return Targets(each(self.values), each(self.known))
+
     def repeat(self, times: Mapping[str, int]) -> Targets:
         """The targets of these classes, all of them so many times."""
 
@@ -85,6 +110,17 @@ class Targets:
             return {c: tensors[c].repeat(n, *[1] * (tensors[c].ndim - 1)) for c, n in times.items()}
 
         return Targets(each(self.values), each(self.known))
+
+
+def at_places(of_objects: Tensor, places: Tensor) -> Tensor:
+    """Rows of a tensor (batch, object, ...) at places (batch, n) of each batch: (batch, n, ...).
+
+    >>> at_places(torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.tensor([[0, 2], [1, 1]]))
+    tensor([[1, 3],
+            [5, 5]])
+    """
+    index = places.view(*places.shape, *[1] * (of_objects.ndim - 2))
+    return of_objects.gather(1, index.expand(-1, -1, *of_objects.shape[2:]))
 
 
 def comparable(schema: Schema, source: str, target: str) -> list[str]:
@@ -162,8 +198,11 @@ class Featuriser:
             mean, sd = self.scales[c].of_value(f)
             parts.append((numbers - mean) / sd)
         if self._has_codes(field):
-            code = functional.one_hot(field.to_codes(value.long()), field.num_codes).to(dtype)
-            parts.append(code.flatten(2))
+            codes = field.to_codes(value.long()).unsqueeze(-1)
+            zeros = torch.zeros(
+                *codes.shape[:-1], field.num_codes, dtype=dtype, device=codes.device
+            )
+            parts.append(zeros.scatter_(-1, codes, 1.0).flatten(2))
         return torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
 
     def _encode(self, before: Snapshot, c: str, f: str, dtype: torch.dtype) -> Tensor:

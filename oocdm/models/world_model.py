@@ -54,6 +54,7 @@ class AbstractWorldModel(nn.Module):
 
     paths: Tensor  # 0 or 1 for every path: which the model has chosen
     counts: Mapping[str, int] | None = None  # numbers of objects, if these are fixed
+    takes_receivers: bool = False  # whether calls predict no more than `Inputs.receivers` ask for
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Training: fit, resume, load, and the folder of a run."""
 
 from oocdm.training.discover import discover, discover_variables
-from oocdm.training.fit import FitResult, fit, load, resume
+from oocdm.training.fit import FitResult, estimate_memory, fit, load, resume
 from oocdm.training.trainer import Callback, Progress, Trainer
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Trainer",
     "discover",
     "discover_variables",
+    "estimate_memory",
     "fit",
     "load",
     "resume",

@@ -34,7 +34,7 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
     largest: dict[str, Tensor] = {}
     usual: dict[str, Tensor] = {}  # sums of log sigma
     counts: dict[str, Tensor | int] = {}
-    for chunk in data.chunks(CHUNK):
+    for chunk in data.chunks(CHUNK, lambda some: model(some.inputs, structures)):
         (predictions,) = model(chunk.inputs, structures)
         for c, prediction in predictions.classes.items():
             if chunk.targets.known[c].shape[1] == 0:

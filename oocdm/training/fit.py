@@ -48,11 +48,13 @@ from oocdm.methods import (
     method_from_json,
     method_names,
 )
+from oocdm.models.memory import DEFAULT_MEMORY, read_memory
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import NotNegative, Seed, checked
 from oocdm.schema import Schema
 from oocdm.training.given import check_new, checksum
+from oocdm.training.plan import MemoryEstimate
 from oocdm.training.run import (
     CHECKPOINT,
     GRAPH,
@@ -159,6 +161,7 @@ def fit(
     folder: str | Path | None = None,
     callback: Callback | None = None,
     max_seconds: NotNegative | None = None,
+    memory: int | str = DEFAULT_MEMORY,
     notes: Mapping[str, Any] | None = None,
     data_folder: str | Path | None = None,
     **options: Any,
@@ -169,9 +172,10 @@ def fit(
     classes or, for methods that know objects one by one, between variables, such as
     `Block[1].s1 <- Block[0].s1`. `priors` are what is known of single edges: rows such as
     `Block.s1 <- self.a, !Total[*].*` (see `Priors`) or a YAML file of them. `max_seconds` shortens
-    training to that time. Further options are the method's own. A run of a method that is given as
-    an object, and that no installed package adds, is read again with its class:
-    `load(folder, method=Mine)`.
+    training to that time. `memory`, in bytes or as `"4GiB"`, is what it may take beside the data:
+    large batches are gone through in parts that fit (see `estimate_memory`). Further options are
+    the method's own. A run of a method that is given as an object, and that no installed package
+    adds, is read again with its class: `load(folder, method=Mine)`.
 
     With `folder` checkpoints are written there after every round, so that `resume` can go on after
     an interruption, and the finished run at the end. Nobody else can write to it meanwhile.
@@ -186,6 +190,7 @@ def fit(
     2
     """
     checked_data("fit", data)
+    allowed = read_memory("fit", memory)
     if folder is not None:
         check_new("fit", folder)
     chosen = _choose_method(method, preset, options)
@@ -195,7 +200,7 @@ def fit(
     known_graph = _read_graph(data, graph)
     own = _read_notes("fit", notes)
     with nullcontext(None) if folder is None else new_run("fit", folder) as path:
-        trainer = Trainer(data, chosen, seed, known_graph, device, known)
+        trainer = Trainer(data, chosen, seed, known_graph, device, known, allowed)
         counts = trainer.model.counts
         settings = Settings(
             method=chosen.to_json(),
@@ -205,6 +210,7 @@ def fit(
             objects=object_names(data) if chosen.needs_fixed_objects else None,
             counts=None if counts is None else dict(counts),
             max_seconds=max_seconds,
+            memory=allowed,
             threads=torch.get_num_threads(),
             data=None if data_folder is None else os.path.abspath(data_folder),
             data_checksum=checksum(data),
@@ -213,6 +219,29 @@ def fit(
         if path is not None:
             _write_settings(path, settings, data.schema)
         return _finish(trainer, path, callback, settings)
+
+
+@checked(ModelError)
+def estimate_memory(
+    data: Dataset,
+    method: str | AbstractMethod = "oocdm",
+    preset: str = "default",
+    memory: int | str = DEFAULT_MEMORY,
+    **options: Any,
+) -> MemoryEstimate:
+    """What a `fit` with these arguments would take beside the data, from a little of its work.
+
+    Raises a `ModelError` that tells what is needed if it cannot be done within `memory`.
+
+    >>> import oocdm
+    >>> data = oocdm.collect(oocdm.make("block", num_blocks=2), steps=300, seed=0)
+    >>> estimate = oocdm.estimate_memory(data)
+    >>> estimate.total < 100 * 2**20
+    True
+    """
+    checked_data("estimate_memory", data)
+    chosen = _choose_method(method, preset, options)
+    return Trainer(data, chosen, 0, memory=read_memory("estimate_memory", memory)).plan.estimate
 
 
 @checked(ModelError)
@@ -272,6 +301,7 @@ def _go_on(
             settings.seed,
             None if known is None else graph_from_json(schema, known),
             priors=Priors.from_json(schema, settings.priors),
+            memory=settings.memory,
         )
         if contents.has(CHECKPOINT):
             read_checkpoint(contents, trainer, settings)

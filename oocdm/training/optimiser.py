@@ -16,6 +16,7 @@ BETAS = (0.9, 0.99)
 COVARIANCE_DECAY = 0.97
 BASIS_EVERY = 25  # steps between updates of the basis
 EPSILON = 1e-10
+LONGEST_SIDE = 1024  # inputs of a layer that are turned; a basis is as large as their square
 
 Groups = list[dict[str, Any]]  # as `AbstractWorldModel.parameter_groups` gives them
 
@@ -26,7 +27,8 @@ class EigenAdam(Optimizer):
     Attributes of one object are often strongly correlated, and what matters is a small
     difference between them. Plain Adam scales single weights and crawls along such a
     direction; in the eigenbasis it is a coordinate of its own. (The idea of Shampoo and SOAP,
-    on the input side only.)
+    on the input side only.) Layers with very many inputs, such as thousands of categories, of which
+    one is on at a time, go without.
 
     A group of parameters may have a `boost`, a factor of its learning rate, and say how its
     parameters are seen as `matrices` (see `to_matrices`). Where the basis has just turned, second
@@ -72,7 +74,7 @@ class EigenAdam(Optimizer):
         state["step"] = 0
         state["mean"] = gradient.new_zeros(stack, rows, columns)
         state["square"] = gradient.new_zeros(stack, rows, columns)
-        if rows > 1:
+        if 1 < rows <= LONGEST_SIDE:
             state["covariance"] = gradient.new_zeros(stack, rows, rows)
             eye = torch.eye(rows, dtype=gradient.dtype, device=gradient.device)
             state["basis"] = eye.repeat(stack, 1, 1)

@@ -47,16 +47,19 @@ def warn_of_rounding(data: Transitions) -> None:
                 )
 
 
-def check_numbers(data: Dataset, transitions: Transitions) -> None:
+def check_numbers(data: Dataset, rows: np.ndarray) -> None:
     """Refuse fields whose changes are too small, and warn of single extreme values.
+
+    Looks at these transitions.
 
     A value thousands of times as far away as usual is an error of the log, or its law has such
     heavy tails that predicted normals, and what is found by them, mean little.
 
     >>> import oocdm
     >>> data = oocdm.collect(oocdm.make("block"), steps=60, seed=0)
-    >>> check_numbers(data, data.transitions())
+    >>> check_numbers(data, np.arange(len(data)))
     """
+    transitions = data.transitions(rows)
     for c in data.schema.classes:
         for f, field in data.schema.fields(c).items():
             if not field.is_numeric or field.is_coded:
@@ -69,7 +72,7 @@ def check_numbers(data: Dataset, transitions: Transitions) -> None:
                 _check_smallest(f"{c}.{f}", numbers[known])
             extremes = _extremes(numbers.numpy(), known.numpy())
             if extremes:
-                _warn_of(extremes, data, c, f)
+                _warn_of([(rows[place[0]], *place[1:]) for place in extremes], data, c, f)
 
 
 def _check_smallest(name: str, changes: torch.Tensor) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from oocdm.errors import ModelError, short
 from oocdm.files import Contents
-from oocdm.reading import Range, Seed, read
+from oocdm.models.memory import DEFAULT_MEMORY
+from oocdm.reading import Count, Range, Seed, read
 from oocdm.training.given import holdings
 
 CONFIG = "config.json"
@@ -29,6 +30,7 @@ class Settings:
     objects: dict[str, list[str]] | None = None
     counts: dict[str, Annotated[int, Range(at_least=0)]] | None = None
     max_seconds: Annotated[float, Range(at_least=0)] | None = None
+    memory: Count = DEFAULT_MEMORY
     threads: Annotated[int, Range(at_least=1, at_most=1024)] | None = None  # of torch
     data: str | None = None  # the folder of the dataset
     data_checksum: int | None = None

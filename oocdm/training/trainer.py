@@ -13,19 +13,22 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
+from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.discovery import Discovery
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Evidence, Graph, Priors, Structure
 from oocdm.methods.method import AbstractMethod, DataInquiry, Inquiry, LearningState, Term
-from oocdm.models.allocator import keep_freed_memory
-from oocdm.models.features import Inputs
-from oocdm.models.prepared import Prepared, mean_scores
+from oocdm.models.allocator import keep_freed_memory, release_freed_memory
+from oocdm.models.memory import DEFAULT_MEMORY, measure
+from oocdm.models.prepared import Prepared, Receivers
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.training.batch import Batch, num_shares
 from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
 from oocdm.training.given import keep_given, with_given
 from oocdm.training.optimiser import make_optimiser
+from oocdm.training.plan import WORKING_SHARE, Plan, Standing, make_plan
 from oocdm.training.precision import check_numbers, warn_of_rounding
 
 logger = logging.getLogger(__name__)
@@ -35,6 +38,7 @@ FIRST_DISCOVERY_SHARE = 0.5  # of limited time that discovery before any trainin
 POLISH_ROUND = 500  # steps of polishing between checkpoints
 LONGEST_POLISH = 10.0  # learning rates that a weight may move in one step of polishing
 AFTER_LEARNING = ("polish", "done")  # phases in which the graph is decided
+MEASURED = 8  # transitions on which it is measured what measuring them takes
 WARM_UP = 100  # steps until a new optimiser knows enough of the gradients for full steps
 
 
@@ -78,12 +82,14 @@ class Trainer:
         known: Graph | None = None,
         device: str = "cpu",
         priors: Priors | None = None,
+        memory: int = DEFAULT_MEMORY,
     ) -> None:
         if len(data) == 0:
             raise DataError("fit: the dataset holds no transition.")
         method.check_data(data)
         keep_freed_memory()
         self.method, self.schedule, self.seed = method, method.schedule, seed
+        self.memory = memory
         self.rng = np.random.default_rng(seed)
         self._prepare(data, device)
         edges = self.model.edges
@@ -99,27 +105,70 @@ class Trainer:
         self.learned = self.model
         self.optimiser = self._new_optimiser()
         self.position = Position(start.with_edges(self.priors.apply(start.edges)))
+        self.plan = self._make_plan()
+        release_freed_memory()
+        logger.info("%s", self.plan.estimate)
+
+    def _make_plan(self) -> Plan:
+        """How much of each phase is done at once, measured on a little of each.
+
+        Structures are the largest that a phase may see: those that it will see later are unknown.
+        """
+        estimate, none = self.position.structure, self.model.layout.structure(False, False)
+        rng = np.random.default_rng(self.seed)
+        now = LearningState(self.model, estimate, self.free, none, iteration=0)
+        learned = self.method.objective(now, rng)
+        polished = [Term(1.0, (estimate | self.free).flags[None])]
+        blur = self.model.resolution(self.schedule.resolution) if self.schedule.resolution else None
+
+        def batch(terms: list[Term], is_polish: bool) -> Batch:
+            size = self._batch_size(terms, is_polish)
+            rows = np.resize(self.training.fullest(size).numpy(), size)
+            return self._batch(rows, [_largest_first(term) for term in terms], blur, rng)
+
+        with torch.random.fork_rng(devices=[]):
+            return make_plan(
+                self._standing,
+                list({id(each): each for each in (self.training, self.held_out)}.values()),
+                batch(learned, False),
+                batch(polished, True) if self.schedule.polish_steps else None,
+                self.held_out if _discovers(self.method) and self.free.any() else None,
+                self.memory,
+            )
 
     def _prepare(self, data: Dataset, device: str) -> None:
         """Hold out episodes, build the model in the units of the others, and read all of them."""
         self.training_data, held_out = data, data
         if self.schedule.held_out > 0:
             self.training_data, held_out = data.split(self.schedule.held_out, self.seed)
-        transitions = self.training_data.transitions()
+        size = max(self.training_data.padded_bytes() // len(self.training_data), 1)
+        most = self.memory // WORKING_SHARE // size
+        check_numbers(data, _spread(len(data), most))
+        transitions = self._spread(most)
         warn_of_rounding(transitions)
-        check_numbers(data, data.transitions())
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             scales = Scales.measure(transitions)
             self.model = self.method.build(data.schema, scales, data.max_counts)
-        self.model.measure(transitions)
+        del transitions
+        used = measure(lambda: self.model.measure(self._spread(MEASURED)))
+        self.model.measure(
+            self._spread(MEASURED * self.memory // WORKING_SHARE // max(used.peak, 1))
+        )
         _move(self.model, device)
-        self.training = Prepared.read(self.model, transitions, self.training_data.clusters)
+        divided = 0 if held_out is data else size // 2 * len(data)
+        self._standing = Standing.of(self.model, self.schedule.optimiser, divided)
+        budget = self._standing.budget(self.memory, self.schedule.targets_per_class)
+        self.training = Prepared.of(self.model, self.training_data, budget=budget)
         self.held_out = self.training
         if held_out is not data:
             # Discovery may stop early: the transitions that it sees first must be any of them.
             rows = np.random.default_rng(self.seed).permutation(len(held_out))
-            self.held_out = Prepared.of(self.model, held_out, rows)
+            self.held_out = Prepared.of(self.model, held_out, rows, budget)
+
+    def _spread(self, most: int) -> Transitions:
+        """All transitions to learn from, or so many of them, evenly spread."""
+        return self.training_data.transitions(_spread(len(self.training_data), most))
 
     def _new_optimiser(self) -> torch.optim.Optimizer:
         return make_optimiser(self.schedule.optimiser, self.model.parameter_groups())
@@ -235,7 +284,9 @@ class Trainer:
     ) -> Discovery | None:
         """What the method finds among what is free; None if it does not discover."""
         inquiry = Inquiry(self.model, self.held_out, estimate, free, weights)
+        release_freed_memory()
         found = self.method.discover(inquiry) if free.any() else None
+        release_freed_memory()
         if found is None:
             return None
         who = f"Method `{self.method.name}`: `discover`"
@@ -309,29 +360,16 @@ class Trainer:
         penalty: Tensor | None = None,
     ) -> float:
         is_polish = self.position.phase == "polish"
-        size = self.schedule.polish_batch_size if is_polish else self.schedule.batch_size
-        size = min(size, len(self.training))
-        groups = math.lcm(*(len(term.structures) for term in terms))
-        size = max(size // groups, 1) * groups
-        rows = torch.as_tensor(self.rng.integers(len(self.training), size=size))
-        batch = self.training.rows(rows)
-        if self.method.hide_variables:
-            batch = replace(batch, inputs=self._partial_inputs(rows.numpy()))
-        loss = torch.zeros((), device=self.model.device)
-        structures = [self.model.rows(term.structures) for term in terms]
-        for term, predictions in zip(terms, self.model(batch.inputs, *structures), strict=True):
-            scores = predictions.log_prob(batch.targets, blur)
-            loss = loss - term.weight * mean_scores(scores, batch.targets).sum()
-        if penalty is not None:
-            loss = loss + penalty
+        rows = self.rng.integers(len(self.training), size=self._batch_size(terms, is_polish))
+        batch = self._batch(rows, terms, blur, self.rng)
         self.model.zero_grad(set_to_none=True)
-        loss.backward()
+        loss = batch.backward(self.plan.polishing if is_polish else self.plan.learning, penalty)
         norm = torch.nn.utils.clip_grad_norm_(
             self.model.parameters(), self.schedule.max_gradient_norm
         )
         if not norm.isfinite():
             raise ModelError(
-                f"Training diverged: the loss is {float(loss.detach()):.3g} and its gradient is "
+                f"Training diverged: the loss is {float(loss):.3g} and its gradient is "
                 "not finite. Lower the schedule's learning_rate, or look for extreme values in "
                 "the data."
             )
@@ -339,23 +377,42 @@ class Trainer:
             group["lr"] = learning_rate
             group["longest"] = LONGEST_POLISH if is_polish else math.inf
         self.optimiser.step()
-        return float(loss.detach())
+        return float(loss)
 
-    def _partial_inputs(self, rows: np.ndarray) -> Inputs:
-        """Inputs of some transitions; from half of them single variables are hidden."""
+    def _batch_size(self, terms: list[Term], is_polish: bool) -> int:
+        """The rows of a batch: the schedule's, so that structures share them evenly."""
+        size = self.schedule.polish_batch_size if is_polish else self.schedule.batch_size
+        shares = num_shares(terms)
+        return max(min(size, len(self.training)) // shares, 1) * shares
+
+    def _batch(
+        self,
+        rows: np.ndarray,
+        terms: list[Term],
+        blur: dict[str, Tensor] | None,
+        rng: np.random.Generator,
+    ) -> Batch:
+        """Some transitions to be scored; of large classes objects are drawn as targets."""
+        data = self.training.rows(torch.as_tensor(rows))
+        hidden = self._partial(rows, rng) if self.method.hide_variables else None
+        receivers = Receivers.draw(self.model, data, rng)
+        return Batch(self.model, data, terms, receivers, blur, hidden)
+
+    def _partial(self, rows: np.ndarray, rng: np.random.Generator) -> Snapshot:
+        """States before some transitions; from half of them single variables are hidden."""
         before = self.training_data.transitions(rows).before.to(self.model.device)
-        is_partial = self.rng.random((len(rows), 1)) < 0.5
+        is_partial = rng.random((len(rows), 1)) < 0.5
         masks = {
             c: {
                 f: torch.as_tensor(
-                    is_partial & (self.rng.random((len(rows), n)) < self.method.hide_variables),
+                    is_partial & (rng.random((len(rows), n)) < self.method.hide_variables),
                     device=self.model.device,
                 )
                 for f in self.model.schema.fields(c)
             }
             for c, n in before.counts.items()
         }
-        return self.model.inputs(before.hide(masks))
+        return before.hide(masks)
 
     def _record(self, phase: str, step: int, losses: list[float], ran_out: bool) -> None:
         entry = {
@@ -366,6 +423,25 @@ class Trainer:
             "ran_out": ran_out,  # whether limited time left something undone
         }
         self.position.history.append(entry)
+
+
+def _largest_first(term: Term) -> Term:
+    """A term with its structures in the order of their size: the first ones need the most."""
+    if isinstance(term.structures, Tensor):
+        return term
+    order = np.argsort(-term.structures.sum(1), kind="stable")
+    return replace(term, structures=term.structures[order])
+
+
+def _discovers(method: AbstractMethod) -> bool:
+    """Whether a method asks its model about edges."""
+    return type(method).discover is not AbstractMethod.discover
+
+
+def _spread(total: int, most: int) -> np.ndarray:
+    """All numbers below a total, or so many of them, evenly spread."""
+    size = min(most, total)
+    return np.arange(size) * total // max(size, 1)
 
 
 def _move(model: AbstractWorldModel, device: str) -> None:

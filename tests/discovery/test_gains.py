@@ -11,10 +11,13 @@ from oocdm.data import Dataset
 from oocdm.data.snapshot import Snapshot
 from oocdm.discovery import Gains, Rule, Stopping, element_gains
 from oocdm.discovery import gains as gains_module
+from oocdm.discovery.gains import portions
+from oocdm.errors import ModelError
 from oocdm.graph import ClassEdges, ClassGraph, Layout, Structure
+from oocdm.models.memory import Fit
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.prediction import CategoricalField, FieldDistribution, NormalField, Predictions
-from oocdm.models.prepared import Prepared
+from oocdm.models.prepared import Budget, Prepared
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from tests.inference.ragged import ragged, random_model
 
@@ -188,6 +191,40 @@ def test_gains_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         found = element_gains(model, prepared, structure, None)
         np.testing.assert_allclose(found.mean, whole.mean, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(found.error, whole.error, rtol=1e-10, atol=1e-12)
+
+
+def test_gains_do_not_depend_on_how_many_elements_are_measured_at_once() -> None:
+    model = random_model(DATA)
+    structure = random_structure(model.layout, 0, 0.5)
+    whole = element_gains(model, Prepared.of(model, DATA), structure, None)
+    for at_once in (1, 3, 4):
+        prepared = Prepared.of(model, DATA)
+        prepared.fits["elements"] = Fit(at_once, 0)
+        found = element_gains(model, prepared, structure, None)
+        np.testing.assert_allclose(found.mean, whole.mean, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(found.error, whole.error, rtol=1e-10, atol=1e-12)
+
+
+def test_little_memory_means_small_portions_and_none_is_refused() -> None:
+    model = random_model(DATA)
+    ample = portions(model, Prepared.of(model, DATA))
+    assert ample.rows == len(DATA) and ample.elements == 14
+    scarce = portions(model, Prepared.of(model, DATA, budget=Budget(ample.taken // 4)))
+    assert 0 < scarce.rows < len(DATA) or 0 < scarce.elements < 14
+    nothing = Prepared.of(model, DATA, budget=Budget(1000, 1000))
+    with pytest.raises(ModelError, match=r"one transition under two structures takes \d+ MiB"):
+        element_gains(model, nothing, model.layout.structure(True), None)
+
+
+def test_drawn_objects_have_the_gains_of_all_on_average() -> None:
+    schema = Schema(Ant, Rock, Nest)
+    data = ragged(schema, lengths=(60, 80, 70))
+    model = random_model(data)
+    full = model.layout.structure(True)
+    whole = element_gains(model, Prepared.of(model, data), full, None)
+    few = element_gains(model, Prepared.of(model, data, budget=Budget(targets=1)), full, None)
+    assert not np.array_equal(few.mean, whole.mean)
+    assert (np.abs(few.mean - whole.mean) < 4 * (few.error + whole.error) + 1e-9).mean() > 0.95
 
 
 # ---------------------------------------------------------------- standard errors, stopping

@@ -13,9 +13,10 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.graph import ClassEdges, Structure
+from oocdm.models.features import Inputs, at_places
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
-from oocdm.models.prediction import FieldDistribution, NormalField, Predictions
+from oocdm.models.prediction import ClassPrediction, FieldDistribution, NormalField, Predictions
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import Structures
 from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
@@ -326,3 +327,27 @@ def gradients_of(model: OocdmModel, predictions: Predictions, seed: int) -> dict
         name: torch.zeros_like(p) if p.grad is None else p.grad
         for name, p in model.named_parameters()
     }
+
+
+def drawn_receivers(inputs: Inputs, seed: int) -> dict[str, Tensor]:
+    """Some objects of some classes, others in each sample, as `Inputs.receivers`."""
+    rng, found = np.random.default_rng(seed), {}
+    for c, present in inputs.present.items():
+        if rng.random() < 0.8:
+            num = int(rng.integers(0, present.shape[1] + 1))
+            order = torch.as_tensor(rng.random(tuple(present.shape))).argsort(1)
+            found[c] = order[:, :num].sort(1).values
+    return found
+
+
+def at_receivers(predictions: Predictions, places: Mapping[str, Tensor]) -> Predictions:
+    """The predictions of some objects among those of all."""
+    classes = {}
+    for c, each in predictions.classes.items():
+        here = places.get(c)
+        classes[c] = each
+        if here is not None:
+            logits = {v: at_places(t, here) for v, t in each.logits.items()}
+            mean, sigma = at_places(each.mean, here), at_places(each.sigma, here)
+            classes[c] = ClassPrediction(mean, sigma, logits)
+    return Predictions(predictions.schema, classes)

@@ -66,7 +66,7 @@ def floor_of(
             return f"structures of {graph}"
 
     data = SimpleNamespace(
-        chunks=lambda size: [chunk(rows) for rows in torch.arange(n).chunk(num_chunks)]
+        chunks=lambda size, work: [chunk(rows) for rows in torch.arange(n).chunk(num_chunks)]
     )
     calibrate_sigma(Model(), "the graph", data, FINEST)  # type: ignore[arg-type]
     return float(head.calibrated_sigma)

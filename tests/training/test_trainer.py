@@ -81,14 +81,16 @@ def test_training_lowers_the_loss() -> None:
 def test_half_of_the_samples_keep_everything() -> None:
     built = Trainer(DATA, HIDING, seed=5)
     rows = np.arange(len(built.training)).repeat(20)
-    whole, partial = built.training.rows(torch.as_tensor(rows)).inputs, built._partial_inputs(rows)
+    whole = built.training.rows(torch.as_tensor(rows)).inputs
+    partial = built.model.inputs(built._partial(rows, built.rng))
     flags = [(whole.features[c] != partial.features[c]).any(-1) for c in DATA.schema.classes]
     is_hidden = torch.cat([f.flatten(1) for f in flags], dim=1).double()  # (batch, variable)
     is_partial = is_hidden.any(1)
     never = 0.5 * 0.7 ** is_hidden.shape[1]
     assert float(is_partial.double().mean()) == pytest.approx(0.5 - never, abs=0.03)
     assert float(is_hidden.mean()) == pytest.approx(0.5 * 0.3, abs=0.02)
-    assert not torch.equal(built._partial_inputs(rows).features["Ball"], partial.features["Ball"])
+    again = built.model.inputs(built._partial(rows, built.rng))
+    assert not torch.equal(again.features["Ball"], partial.features["Ball"])
 
 
 def test_sigmas_are_calibrated_after_polishing(finished: dict[str, FitResult]) -> None:
@@ -129,8 +131,8 @@ def test_unknown_values_do_not_enter_the_loss() -> None:
 
 def test_divergence_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "oocdm.training.trainer.mean_scores",
-        lambda scores, targets: next(iter(scores.values())).sum() * torch.inf,
+        "oocdm.training.batch.mean_scores",
+        lambda scores, counts: next(iter(scores.values())).sum() * torch.inf,
     )
     with pytest.raises(ModelError, match="Training diverged"):
         fit(DATA, METHODS["oofull"])

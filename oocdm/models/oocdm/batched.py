@@ -15,7 +15,13 @@ from torch import Tensor
 
 from oocdm.models.head import Head
 from oocdm.models.oocdm.masks import Masks
-from oocdm.models.oocdm.parts.part import AbstractGathered, AbstractLinear, Gather, Seen
+from oocdm.models.oocdm.parts.part import (
+    AbstractGathered,
+    AbstractLinear,
+    Gather,
+    Seen,
+    gather_received,
+)
 from oocdm.models.oocdm.predictor import ClassPredictor
 from oocdm.models.prediction import ClassPrediction
 
@@ -24,6 +30,7 @@ from oocdm.models.prediction import ClassPrediction
 class Gathered:
     """A part that gathers, composed: how, and the first layer of its features."""
 
+    part: AbstractGathered
     gather: Gather
     weight: Tensor  # (target, structure or 1, feature, out)
     gate: Tensor | None  # (structure, target): which targets use the part; None if all do
@@ -48,7 +55,7 @@ class Batched:
             elif isinstance(part, AbstractGathered):
                 gather = part.compose(masks)
                 if gather is not None:
-                    self.gathered.append(Gathered(gather, columns.weight(), gate))
+                    self.gathered.append(Gathered(part, gather, columns.weight(), gate))
         self.bias = bias.transpose(0, 1).flatten(1).unsqueeze(1)  # (structure or 1, 1, t * out)
 
     def _gated(self, weight: Tensor, gate: Tensor | None) -> Tensor:
@@ -59,27 +66,28 @@ class Batched:
         return (by_target * gate[:, None, :, None]).flatten(2)
 
     def __call__(self, seen: Seen, head: Head) -> ClassPrediction:
-        """Distributions of all targets of the class."""
-        inputs, leading = seen.inputs, seen.encoded[self.c].shape[:2]
+        """Distributions of all targets of the class, of the objects that are predicted."""
+        values = seen.inputs.received(self.c, seen.inputs.values[self.c])
+        known = seen.inputs.received(self.c, seen.inputs.known[self.c])
         first = self._first(seen)
         for part in self.gathered:
-            found = part.gather(seen)
+            found = gather_received(part.part, part.gather, seen)
             if found is not None:
                 if part.gate is not None:
                     gate = self.masks.spread(part.gate, len(found))
                     found = found * gate[:, None, :, None]
                 first = self._add(first, found, part.weight)
         out, linear = self.predictor.finish(
-            first.transpose(0, 1), self.widths, self.masks, (leading[0], leading[1])
+            first.transpose(0, 1), self.widths, self.masks, (known.shape[0], known.shape[1])
         )
         has_self = self.masks.spread(self.masks.self_edges(self.c), len(out)).unsqueeze(1)
-        return head(out, linear, inputs.values[self.c], inputs.known[self.c], has_self)
+        return head(out, linear, values, known, has_self)
 
     def _first(self, seen: Seen) -> Tensor:
         """All that needs no other object's encoding: (batch * object, target, out)."""
         num, first = len(self.masks), self.bias
         for part, weight in self.linear:
-            rows = part.rows(seen)
+            rows = seen.inputs.received(self.c, part.rows(seen.for_all()))
             first = torch.baddbmm(first, rows.reshape(num, -1, rows.shape[2]), weight)
         return first.view(-1, self.predictor.num_targets, sum(self.widths))
 

@@ -70,6 +70,7 @@ class OocdmModel(AbstractWorldModel):
         layout = Layout(ClassEdges.of(schema), paths_of(options))
         super().__init__(layout, used, options.head, options.enrich, options.flag_unknown)
         self.options, self.is_literal = options, literal
+        self.takes_receivers = not literal
         self.encoders = ModulesByName(
             {c: Encoder(c, self.featuriser, options) for c in schema.classes}
         )
@@ -89,7 +90,7 @@ class OocdmModel(AbstractWorldModel):
     def literal(self) -> OocdmModel:
         """A literal model of its own with the same weights."""
         twin = self.copy()
-        twin.is_literal = True
+        twin.is_literal, twin.takes_receivers = True, False
         return twin
 
     def measure(self, data: Transitions) -> None:

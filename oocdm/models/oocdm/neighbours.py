@@ -11,7 +11,13 @@ from torch import Tensor
 
 from oocdm.models.head import Head
 from oocdm.models.oocdm.masks import Masks
-from oocdm.models.oocdm.parts.part import AbstractGathered, AbstractLinear, GatherNeighbours, Seen
+from oocdm.models.oocdm.parts.part import (
+    AbstractGathered,
+    AbstractLinear,
+    GatherNeighbours,
+    Seen,
+    gather_neighbours_received,
+)
 from oocdm.models.oocdm.predictor import ClassPredictor
 from oocdm.models.oocdm.turns import Turns, repeat
 from oocdm.models.prediction import ClassPrediction
@@ -29,7 +35,7 @@ class WithNeighbours:
         layer, turns = predictor.first_layer(masks), Turns(predictor.c, masks, elements)
         self.widths = layer.widths
         self.linear: list[tuple[AbstractLinear, Tensor]] = []
-        self.gathered: list[tuple[GatherNeighbours, Tensor]] = []
+        self.gathered: list[tuple[AbstractGathered, GatherNeighbours, Tensor]] = []
         bias = layer.bias()
         for part, start in predictor.features():
             if not part.width:
@@ -43,22 +49,25 @@ class WithNeighbours:
                 self.linear.append((part, (weight * gate).flatten(0, 1)))
             elif isinstance(part, AbstractGathered) and masks.has_path(self.c, part.name).any():
                 weight = (columns.weight() * gate).flatten(0, 1)
-                self.gathered.append((part.compose_neighbours(turns), weight))
+                self.gathered.append((part, part.compose_neighbours(turns), weight))
         self.bias = bias.expand(-1, len(masks), -1).flatten(0, 1).unsqueeze(1)
 
     def __call__(self, seen: Seen, head: Head) -> ClassPrediction:
         """Distributions of all targets of the class: (structure * batch, object, ..)."""
         inputs, num = seen.inputs, len(self.masks)
-        batch, objects = seen.encoded[self.c].shape[:2]
+        values = inputs.received(self.c, inputs.values[self.c])
+        known = inputs.received(self.c, inputs.known[self.c])
+        batch, objects = known.shape[:2]
         first = self.bias
-        for part, weight in self.linear:
-            first = torch.baddbmm(first, repeat(part.rows(seen), len(weight)), weight)
+        for linear_part, weight in self.linear:
+            rows = inputs.received(self.c, linear_part.rows(seen.for_all()))
+            first = torch.baddbmm(first, repeat(rows, len(weight)), weight)
         if objects and any(codes.shape[1] for codes in seen.encoded.values()):
-            for gather, weight in self.gathered:
-                found = gather(seen)
+            for part, gather, weight in self.gathered:
+                found = gather_neighbours_received(part, gather, seen)
                 first.baddbmm_(found.reshape(len(weight), batch * objects, found.shape[-1]), weight)
         first = first.view(self.predictor.num_targets, num * batch * objects, sum(self.widths))
         out, linear = self.predictor.finish(first, self.widths, self.masks, (num * batch, objects))
         has_self = self.masks.spread(self.masks.self_edges(self.c), len(out)).unsqueeze(1)
-        values = inputs.values[self.c].repeat(num, 1, 1, 1)
-        return head(out, linear, values, inputs.known[self.c].repeat(num, 1, 1), has_self)
+        values, known = values.repeat(num, 1, 1, 1), known.repeat(num, 1, 1)
+        return head(out, linear, values, known, has_self)

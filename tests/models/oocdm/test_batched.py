@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oocdm.errors import ModelError
-from tests.models.strategies import Case, assert_near, cases, gradients_of
+from tests.models.strategies import (
+    Case,
+    assert_near,
+    at_receivers,
+    cases,
+    drawn_receivers,
+    gradients_of,
+)
 
 NUM_STRUCTURES = st.sampled_from([1, 2, 3, 6])
 
@@ -118,3 +127,15 @@ def test_structures_that_are_still_being_learned_agree_too(case: Case, num: int)
     assert_near(found[0], expected[0])
     used = shares > 0  # what no structure uses is not computed, so that it has no gradient
     torch.testing.assert_close(found[1][used], expected[1][used], rtol=1e-7, atol=1e-7)
+
+
+@settings(max_examples=60)
+@given(cases(), NUM_STRUCTURES)
+def test_drawn_receivers_are_predicted_as_among_all(case: Case, num: int) -> None:
+    model = case.model()
+    inputs, structures = model.inputs(case.before), case.structures(model, num)
+    some = drawn_receivers(inputs, case.seed)
+    with torch.no_grad():
+        (all_of_them,) = model(inputs, structures)
+        (found,) = model(replace(inputs, receivers=some), structures)
+    assert_near(found, at_receivers(all_of_them, some))

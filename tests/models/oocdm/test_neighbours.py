@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from oocdm.graph import Neighbours
 from oocdm.models.oocdm.model import OocdmModel
-from tests.models.strategies import Case, assert_near, cases
+from tests.models.strategies import Case, assert_near, at_receivers, cases, drawn_receivers
 
 
 def some_neighbours(case: Case, model: OocdmModel, seed: int) -> Neighbours:
@@ -86,3 +88,15 @@ def test_an_empty_batch_gives_empty_predictions(case: Case, seed: int) -> None:
     found = model.compile_neighbours(some_neighbours(case, model, seed))(inputs)
     for c, prediction in found.classes.items():
         assert prediction.mean.shape[:2] == (0, case.before.counts[c])
+
+
+@settings(max_examples=40)
+@given(cases(batch_size=3), st.integers(0, 2**20))
+def test_drawn_receivers_are_predicted_as_among_all(case: Case, seed: int) -> None:
+    model = case.model()
+    neighbours, inputs = some_neighbours(case, model, seed), model.inputs(case.before)
+    some, predict = drawn_receivers(inputs, seed), model.compile_neighbours(neighbours)
+    times = {c: 1 + len(each) for c, each in neighbours.elements.items()}
+    repeated = {c: places.repeat(times.get(c, 1), 1) for c, places in some.items()}
+    found = predict(replace(inputs, receivers=some))
+    assert_near(found, at_receivers(predict(inputs), repeated))

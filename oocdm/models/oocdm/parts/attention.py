@@ -40,6 +40,7 @@ class Attention(AbstractGathered):
 
     name: ClassVar[str] = "attention"
     is_path: ClassVar[bool] = False
+    knows_receivers: ClassVar[bool] = True
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -132,7 +133,7 @@ class Attention(AbstractGathered):
                     shifts.append(shift)
             if not keys:
                 return None
-            query = _project(seen.encoded[self.c], query_weight, query_bias)
+            query = _project(seen.own(self.c), query_weight, query_bias)
             return attend(
                 query,
                 _join(keys, (0,)),
@@ -178,7 +179,7 @@ class Attention(AbstractGathered):
         query_bias = (scale * query_bias).reshape(1, 1, -1)
 
         def gather_all(seen: Seen) -> Tensor:
-            x = seen.encoded[self.c]
+            x = seen.own(self.c)
             batch, n = x.shape[:2]
             targets, heads, channels = (
                 self.place.num_targets,

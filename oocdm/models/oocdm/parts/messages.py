@@ -30,6 +30,11 @@ from oocdm.models.oocdm.parts.part import (
 from oocdm.models.oocdm.turns import Contributed, Turns, repeat
 from oocdm.models.oocdm.view import View
 
+LARGEST = 2**22  # numbers of messages at once, where no gradients need them all: for the caches
+
+# Where objects stand among those of their class: one after the other, or (batch, object).
+Places = slice | Tensor
+
 
 @dataclass(frozen=True)
 class Sender:
@@ -50,6 +55,7 @@ class Messages(AbstractGathered):
     """
 
     name: ClassVar[str] = "messages"
+    knows_receivers: ClassVar[bool] = True
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -125,7 +131,7 @@ class Messages(AbstractGathered):
         }
 
         def gather(seen: Seen) -> Tensor:
-            x = seen.encoded[self.c]
+            x = seen.own(self.c)
             own = torch.bmm(x.reshape(len(masks), -1, x.shape[2]), own_weight)
             own = own.view(*x.shape[:2], self.place.num_targets, self.width)
             total = own.relu()
@@ -180,10 +186,9 @@ class Messages(AbstractGathered):
         same: list[tuple[Tensor, Tensor]] = []
         if sender.equal_weight is not None:
             weights = masks.spread(sender.equal_weight, batch)[:, None, None].unbind(3)
-            flags = seen.inputs.extra[self.name, k, self.c].unbind(-1)
-            same = list(zip(flags, weights, strict=True))
+            same = list(zip(self._flags(k, seen), weights, strict=True))
         pick = _picker(sender.live, self.place.num_targets)
-        return heard(pick(own, 2), source, same, k == self.c)
+        return heard(pick(own, 2), source, same, self._own_places(k, seen))
 
     # ---------------------------------------------------------------- around a structure
 
@@ -199,7 +204,7 @@ class Messages(AbstractGathered):
         is_open = {k: hears & masks.reads(k, self.c) if self._skips else hears for k in layers}
 
         def gather_all(seen: Seen) -> Tensor:
-            x = seen.encoded[self.c]
+            x = seen.own(self.c)
             own = torch.bmm(repeat(x, len(own_weight)), own_weight)
             own = own.view(len(own_weight), *x.shape[:2], *shape)
             variant = torch.as_tensor(turns.own_variant, device=x.device)
@@ -214,7 +219,7 @@ class Messages(AbstractGathered):
                     if rows:
                         theirs = source if added is None else source + added
                         same = self._same(k, equal_weights[k], rows[0], seen)
-                        heard_now = heard(own[variant_of], theirs, same, k == self.c)
+                        heard_now = heard(own[variant_of], theirs, same, self._own_places(k, seen))
                         for i in rows:
                             flags = torch.as_tensor(is_open[k][i], device=x.device)
                             total[i] += heard_now * flags.unsqueeze(-1)
@@ -250,7 +255,8 @@ class Messages(AbstractGathered):
                 if absent is not None:
                     source.masked_fill_(absent[:, :, None, None], -torch.inf)
                 same = [(view.equal(k, self.c, f), added) for f, added in equal_weights]
-                total += heard(ours, source, same, k == self.c)
+                places = slice(0, present.shape[1]) if k == self.c else None
+                total += heard(ours, source, same, places)
             first.addmm_(total.flatten(0, 2), weight)
 
         nothing = weight.new_zeros(self.width)
@@ -276,19 +282,39 @@ class Messages(AbstractGathered):
     ) -> list[tuple[Tensor, Tensor]]:
         if weight is None:
             return []
-        flags = seen.inputs.extra[self.name, k, self.c].unbind(-1)
-        return list(zip(flags, weight[row], strict=True))
+        return list(zip(self._flags(k, seen), weight[row], strict=True))
+
+    def _flags(self, k: str, seen: Seen) -> tuple[Tensor, ...]:
+        """Which attributes of a receiver and a sender agree: (batch, receiver, source) each."""
+        flags = seen.inputs.extra[self.name, k, self.c]
+        return seen.inputs.received(self.c, flags).unbind(-1)
+
+    def _own_places(self, k: str, seen: Seen) -> Places | None:
+        """Where receivers stand among the senders of a class; None if it is not their own."""
+        if k != self.c:
+            return None
+        return seen.inputs.receivers.get(k, slice(0, seen.encoded[k].shape[1]))
 
 
 def heard(
-    own: Tensor, source: Tensor, same: Iterable[tuple[Tensor, Tensor]], is_own_class: bool
+    own: Tensor, source: Tensor, same: list[tuple[Tensor, Tensor]], places: Places | None
 ) -> Tensor:
     """Messages summed over their senders: (batch, object, target, channel).
 
     `own` is (batch, object, target, channel), `source` (batch, sender, target, channel) with minus
     infinity, which the ReLU turns into nothing, for senders that do not count. `same` are flags
-    (batch, object, sender) and what they add, which broadcasts over the message.
+    (batch, object, sender) and what they add, which broadcasts over the message. Nobody hears
+    itself: `places` say where the objects stand among the senders.
     """
+    numbers = own.numel() * source.shape[1]
+    if numbers > LARGEST and own.shape[1] > 1 and not torch.is_grad_enabled():
+        at_once = max(own.shape[1] * LARGEST // numbers, 1)
+        total = torch.empty_like(own)  # beforehand: parts between the messages would leave gaps
+        for start in range(0, own.shape[1], at_once):
+            here = slice(start, start + at_once)
+            some = [(flags[:, here], added) for flags, added in same]
+            total[:, here] = heard(own[:, here], source, some, _at(places, here))
+        return total
     ours, theirs = own.unsqueeze(2), source.unsqueeze(1)
     if torch.is_grad_enabled():
         message = ours + theirs
@@ -299,10 +325,21 @@ def heard(
         torch.add(ours, theirs, out=message)
     for flags, added in same:
         message.addcmul_(flags[..., None, None], added)
-    if is_own_class:
+    if places is not None:
         # Not through autograd: the ReLU lets no gradient pass here anyway.
-        message.detach().diagonal(dim1=1, dim2=2).fill_(-torch.inf)
+        if isinstance(places, slice):
+            message.detach()[:, :, places].diagonal(dim1=1, dim2=2).fill_(-torch.inf)
+        else:
+            index = places[:, :, None, None, None].expand(-1, -1, 1, *message.shape[3:])
+            message.detach().scatter_(2, index, -torch.inf)
     return message.relu_().sum(2)
+
+
+def _at(places: Places | None, here: slice) -> Places | None:
+    """The places of some of the objects."""
+    if isinstance(places, slice):
+        return slice(places.start + here.start, min(places.start + here.stop, places.stop))
+    return None if places is None else places[:, here]
 
 
 def _add(total: Tensor, live: np.ndarray, added: Tensor) -> Tensor:

@@ -56,6 +56,14 @@ class Seen:
     inputs: Inputs
     encoded: Mapping[str, Tensor]
 
+    def own(self, c: str) -> Tensor:
+        """Encodings of the objects of a class that are predicted: (batch, receiver, ..)."""
+        return self.inputs.received(c, self.encoded[c])
+
+    def for_all(self) -> Seen:
+        """The same, with all objects to be predicted."""
+        return Seen(self.inputs.for_all(), self.encoded)
+
 
 @dataclass(frozen=True)
 class SeenByTarget:
@@ -122,6 +130,7 @@ class Alone:
 
 
 # From a batch to features (batch, object, target, feature); None if there is nothing to see.
+# Objects are those that are predicted, if the part knows receivers, else all.
 Gather = Callable[[Seen], Tensor | None]
 
 # The same under a structure and its neighbours: (target, structure, batch, object, feature).
@@ -133,6 +142,8 @@ class AbstractPart(nn.Module):
 
     name: ClassVar[str]
     is_path: ClassVar[bool] = True  # whether a target may do without it
+    # Whether it gathers for `Seen.own` alone, where only some objects are predicted.
+    knows_receivers: ClassVar[bool] = False
     width: int  # features that it makes for a target
 
     def __init__(self, place: Place) -> None:
@@ -220,3 +231,21 @@ class AbstractGathered(AbstractPart):
 
         nothing = weight.new_zeros(self.place.widths[self.c], 0)
         return Alone(nothing, nothing[0], add, sees_all=True)
+
+
+def gather_received(part: AbstractGathered, gather: Gather, seen: Seen) -> Tensor | None:
+    """What a part gathers for the objects that are predicted."""
+    if part.knows_receivers:
+        return gather(seen)
+    found = gather(seen.for_all())
+    return None if found is None else seen.inputs.received(part.c, found)
+
+
+def gather_neighbours_received(
+    part: AbstractGathered, gather: GatherNeighbours, seen: Seen
+) -> Tensor:
+    """The same under a structure and its neighbours."""
+    if part.knows_receivers or part.c not in seen.inputs.receivers:
+        return gather(seen)
+    found = gather(seen.for_all()).permute(2, 3, 0, 1, 4)
+    return seen.inputs.received(part.c, found).permute(2, 3, 0, 1, 4)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from oocdm.models.features import at_places
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.oocdm.parts import messages
 from oocdm.models.oocdm.parts.messages import Messages, heard
 from tests.models.oocdm.worlds import ants, model_of
 
@@ -87,11 +89,28 @@ def test_messages_with_and_without_gradients_are_the_same() -> None:
                 if not (is_own_class and r == j):
                     same = flags[:, j, r, None, None] * added
                     expected[:, j] += (own[:, j] + source[:, r] + same).relu()
+        places = slice(0, 3) if is_own_class else None
         with torch.no_grad():
-            quick = heard(own, source, [(flags, added)], is_own_class)
+            quick = heard(own, source, [(flags, added)], places)
         leaf = own.clone().requires_grad_()
-        slow = heard(leaf, source, [(flags, added)], is_own_class)
+        slow = heard(leaf, source, [(flags, added)], places)
         slow.sum().backward()
         assert leaf.grad is not None and leaf.grad.isfinite().all()
         torch.testing.assert_close(quick, expected)
         torch.testing.assert_close(slow.detach(), expected)
+
+
+@pytest.mark.parametrize("drawn", [None, torch.tensor([[0, 2], [1, 2]])])
+def test_many_messages_are_summed_some_receivers_at_a_time(
+    drawn: torch.Tensor | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    own, source = torch.randn(2, 3, 4, 5), torch.randn(2, 3, 4, 5)
+    flags, added = torch.randint(0, 2, (2, 3, 3)).float(), torch.randn(4, 5)
+    places: slice | torch.Tensor = slice(0, 3)
+    if drawn is not None:
+        places, own, flags = drawn, at_places(own, drawn), at_places(flags, drawn)
+    with torch.no_grad():
+        at_once = heard(own, source, [(flags, added)], places)
+        monkeypatch.setattr(messages, "LARGEST", 1)
+        assert torch.equal(heard(own, source, [(flags, added)], places), at_once)

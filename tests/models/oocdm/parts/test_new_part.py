@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +25,9 @@ from oocdm.schema import ObjectClass, Real, Schema
 from tests.models.strategies import (
     Case,
     assert_near,
+    at_receivers,
     cases,
+    drawn_receivers,
     gradients_of,
     parameters_of,
     with_new_value,
@@ -110,6 +113,24 @@ def test_the_form_for_neighbours_equals_the_literal_one(case: Case, seed: int) -
     neighbours, inputs = Neighbours(case.structure(fast), parts), fast.inputs(case.before)
     found, expected = (m.compile_neighbours(neighbours)(inputs) for m in (fast, literal))
     assert_near(found, expected)
+
+
+@settings(max_examples=30)
+@given(cases(batch_size=6), st.sampled_from([1, 2, 6]))
+@torch.no_grad()
+def test_drawn_receivers_are_predicted_as_among_all(case: Case, num: int) -> None:
+    """Though the part knows nothing of them."""
+    model = case.model()
+    inputs, structures = model.inputs(case.before), case.structures(model, num)
+    some = drawn_receivers(inputs, case.seed)
+    (all_of_them,) = model(inputs, structures)
+    (found,) = model(replace(inputs, receivers=some), structures)
+    assert_near(found, at_receivers(all_of_them, some))
+    around = Neighbours(case.structure(model), {c: np.arange(2) for c in model.predictors})
+    predict = model.compile_neighbours(around)
+    thrice = {c: places.repeat(3, 1) for c, places in some.items()}
+    found = predict(replace(inputs, receivers=some))
+    assert_near(found, at_receivers(predict(inputs), thrice))
 
 
 @settings(max_examples=80)
