@@ -18,6 +18,7 @@ PAPER_SCHEDULE = Schedule(
     polish_steps=0,
     patience=50,
     optimiser="adam",
+    warm_up=0,
     learning_rate=1e-3,
     final_learning_rate=1e-3,
     max_gradient_norm=0.5,

@@ -48,6 +48,9 @@ class Schedule:
     batch_size: Count = 512
     polish_batch_size: Count = 256
     optimiser: Literal["eigen-adam", "adam"] = "eigen-adam"
+    warm_up: CountOrZero = (
+        100  # first steps of a phase, at most a twentieth of it, that are smaller
+    )
     learning_rate: Positive = 2e-3
     final_learning_rate: Positive = 2e-4
     max_gradient_norm: Positive = 5.0

@@ -39,7 +39,6 @@ POLISH_ROUND = 500  # steps of polishing between checkpoints
 LONGEST_POLISH = 10.0  # learning rates that a weight may move in one step of polishing
 AFTER_LEARNING = ("polish", "done")  # phases in which the graph is decided
 MEASURED = 8  # transitions on which it is measured what measuring them takes
-WARM_UP = 100  # steps until a new optimiser knows enough of the gradients for full steps
 
 
 @dataclass(frozen=True)
@@ -262,6 +261,7 @@ class Trainer:
         for i in range(s.steps_per_iteration):
             share = max((done + i) / total, clock.share)
             rate = s.learning_rate + (s.final_learning_rate - s.learning_rate) * share
+            rate *= self._warmth(done + i + 1, total)
             at = replace(now, share=share)
             terms = self.method.objective(at, self.rng)
             losses.append(self._step(terms, rate, blur, self.method.penalty(at)))
@@ -329,7 +329,7 @@ class Trainer:
         for i in range(min(POLISH_ROUND, total - done)):
             share = max((done + i) / total, clock.share)
             rate = s.learning_rate * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * share)))
-            rate *= min((done + i + 1) / WARM_UP, 1.0)
+            rate *= self._warmth(done + i + 1, total)
             losses.append(self._step(terms, rate, self._polish_blur(share)))
             _report(callback, "polish", done + i + 1, total, losses[-1])
             if clock.share >= 1:
@@ -341,6 +341,13 @@ class Trainer:
         if is_over or is_late:
             calibrate_sigma(self.model, self.graph, self.held_out, s.final_resolution)
             position.phase = "done"
+
+    def _warmth(self, step: int, total: int) -> float:
+        """How large a step may be: a new optimiser knows too little of the gradients for full ones.
+
+        Nor does a new network predict what it is unsure of: its first errors are enormous.
+        """
+        return min(step / max(min(self.schedule.warm_up, total // 20), 1), 1.0)
 
     def _polish_blur(self, share: float) -> dict[str, Tensor] | None:
         """The blur shrinks geometrically and is at its end for the last fifth of the steps."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -55,11 +57,6 @@ def test_the_estimate_can_be_asked_for() -> None:
     assert "discovery" not in oocdm.estimate_memory(DATA, "oofull", schedule=QUICK).working
 
 
-def test_the_memory_stays_with_the_run(tmp_path: object) -> None:
-    from pathlib import Path
-
-    from oocdm.training.run import read_json
-
-    folder = Path(str(tmp_path)) / "run"
-    oocdm.fit(DATA, schedule=QUICK, memory="1GiB", folder=folder)
-    assert read_json(folder / "config.json")["memory"] == 2**30
+def test_the_memory_stays_with_the_run(tmp_path: Path) -> None:
+    oocdm.fit(DATA, schedule=QUICK, memory="1GiB", folder=tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["memory"] == 2**30

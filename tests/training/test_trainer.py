@@ -138,22 +138,25 @@ def test_divergence_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
         fit(DATA, METHODS["oofull"])
 
 
-def test_polishing_begins_with_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("phase", ["learn", "polish"])
+def test_phases_begin_with_small_steps(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new optimiser knows nothing of the gradients yet, and could undo what was learned."""
-    monkeypatch.setattr(trainer, "WARM_UP", 4)
     rates: list[float] = []
     step = trainer.Trainer._step
 
     def record(self: trainer.Trainer, terms: Any, rate: float, *others: Any) -> float:
-        if self.position.phase == "polish":
+        if self.position.phase == phase:
             rates.append(rate)
         return step(self, terms, rate, *others)
 
     monkeypatch.setattr(trainer.Trainer, "_step", record)
-    fit(DATA, METHODS["oocdm"])
-    top = SCHEDULE.learning_rate
+    schedule = replace(SCHEDULE, iterations=1, steps_per_iteration=80, polish_steps=80, warm_up=100)
+    fit(DATA, replace(METHODS["oocdm"], schedule=schedule))
+    top = schedule.learning_rate
+    # A twentieth of the phase: four steps.
     assert rates[0] == pytest.approx(top / 4) and rates[:4] == sorted(rates[:4])
-    assert max(rates) < top and rates[-1] < top / 4
+    assert top / 2 < max(rates) < top and max(rates[4:]) <= rates[3] > rates[-1]
+    assert Oocdm.preset("paper").schedule.warm_up == 0
 
 
 def test_one_look_says_nothing_about_stability() -> None:
