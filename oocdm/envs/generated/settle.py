@@ -18,7 +18,7 @@ from oocdm.envs.generated.worth import QUICK, edge_worth
 MAX_ROUNDS = 6
 MIN_WORTH = 0.02  # of an edge, in nats, as a quick simulation tells it
 MIN_LIKENESS = 0.5  # correlation of a decoy with the field that it resembles
-LARGEST = 60.0  # a number, out of distribution too
+LARGEST = 50.0  # a number, in long episodes that start out of distribution
 
 Make = Callable[[Sequence[int], bool, bool], AbstractFamily]
 
@@ -27,7 +27,7 @@ def settle(make: Make, seed: Sequence[int], varying: bool, decoys: bool) -> Blue
     """Draw worlds until one is fair: bounded, with edges that matter and decoys that mislead.
 
     Mechanisms with an edge that is worth less than 0.02 nats are drawn anew, some times; then a
-    world is taken if no more than one in ten is still like that.
+    world is taken if no more than one mechanism, or one in ten, is still like that.
     """
     for attempt in count():
         blueprint = _fair(make([*seed, attempt], varying, decoys))
@@ -45,18 +45,18 @@ def _fair(family: AbstractFamily) -> Blueprint | None:
         if family.decoys and not misleads(blueprint):
             family.redraw(family.targets)
             continue
-        pilots = [run_pilot(blueprint, 50, 30, family.seed, ood) for ood in (False, True)]
-        if max(pilot.largest() for pilot in pilots) > LARGEST:
+        if run_pilot(blueprint, 40, 90, family.seed, ood=True).largest() > LARGEST:
             return None
+        pilot = run_pilot(blueprint, 50, 30, family.seed)
         for m in blueprint.mechanisms:
             if judged.get(m.own, ("", False))[0] != str(m):
-                judged[m.own] = str(m), is_fair(blueprint, m, pilots[0], family.seed)
+                judged[m.own] = str(m), is_fair(blueprint, m, pilot, family.seed)
         unfair = [own for own, (_, fair) in judged.items() if not fair]
-        unfair += [s for s in _unlike(blueprint, pilots[0]) if s not in unfair]
+        unfair += [s for s in _unlike(blueprint, pilot) if s not in unfair]
         if not unfair:
             return blueprint
         family.redraw(unfair)
-    return blueprint if judged and len(unfair) <= len(judged) / 10 else None
+    return blueprint if judged and len(unfair) <= max(1, len(judged) / 10) else None
 
 
 def is_fair(blueprint: Blueprint, m: AbstractMechanism, pilot: Pilot, seed: Sequence[int]) -> bool:
@@ -87,7 +87,7 @@ def misleads(blueprint: Blueprint) -> bool:
 
 
 def _unlike(blueprint: Blueprint, pilot: Pilot) -> list[Source]:
-    """Decoys that do not resemble what they should."""
+    """Decoys that do not resemble what they should, and what that is."""
     found = []
     for m in blueprint.mechanisms:
         like = getattr(m, "decoy_of", None)
@@ -96,5 +96,5 @@ def _unlike(blueprint: Blueprint, pilot: Pilot) -> list[Source]:
             fields, present = pilot.before.values[c], pilot.before.present[c]
             pair = [fields[f][present].ravel() for f in (m.own.field_name, like)]
             if not np.corrcoef(pair)[0, 1] >= MIN_LIKENESS:
-                found.append(m.own)
-    return found
+                found += [m.own, Source(c, like, True)]
+    return [s for s in found if not blueprint.schema.field(*s[:2]).static]

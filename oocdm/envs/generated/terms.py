@@ -9,6 +9,8 @@ import numpy as np
 from oocdm.envs.generated.mechanisms import AbstractTerm
 from oocdm.envs.generated.source import Inputs, Source
 
+LIMIT = np.float32(4)  # of a product
+
 
 @dataclass(frozen=True)
 class Mean(AbstractTerm):
@@ -89,11 +91,14 @@ class Toward(AbstractTerm):
 
 @dataclass(frozen=True)
 class Product(AbstractTerm):
-    """One summand times another one; a number scales all components of a vector.
+    """One summand times another one, up to 4; a number scales all components of a vector.
+
+    Starts lead to no larger products, also out of distribution. The limit keeps fields bounded
+    that multiply each other.
 
     >>> gain = ByCategory((1.0, -1.0), Source("A", "k1", is_local=True))
     >>> print(Product(0.5, gain, Mean(1.0, Source("B", "x1", is_local=False))))
-    + 0.50 (1.00, -1.00)[self.k1] * mean(B[*].x1)
+    + 0.50 limit((1.00, -1.00)[self.k1] * mean(B[*].x1), 4)
     """
 
     weight: float
@@ -109,11 +114,11 @@ class Product(AbstractTerm):
         """The summand."""
         left, right = self.left.value(inputs), self.right.value(inputs)
         left = left.reshape(*left.shape, *(1 for _ in right.shape[left.ndim :]))
-        return np.asarray(self.weight * left * right)
+        return np.asarray(self.weight * np.clip(left * right, -LIMIT, LIMIT))
 
     def __str__(self) -> str:
         factors = (str(f).removeprefix("+ ").removeprefix("1.00 ") for f in (self.left, self.right))
-        return f"{signed(self.weight)} {' * '.join(factors)}"
+        return f"{signed(self.weight)} limit({' * '.join(factors)}, {LIMIT:.0f})"
 
 
 def mean_where(values: np.ndarray, counts: np.ndarray) -> np.ndarray:

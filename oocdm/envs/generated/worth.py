@@ -51,8 +51,8 @@ class Effort:
 
     num_draws: int = 32
     num_waves: int = 64
-    max_values: int = 2_000_000  # that a mechanism reads of a source, over all draws
-    max_moments: int = 8_000
+    max_values: int = 1_500_000  # that a mechanism reads of a source, over all draws
+    max_moments: int = 6_000
 
 
 QUICK = Effort(num_draws=8, num_waves=0, max_values=100_000, max_moments=500)

@@ -12,9 +12,9 @@ from gymnasium.utils.env_checker import check_env
 
 import oocdm
 from oocdm.data.log import Arrays
-from oocdm.envs import generated
 from oocdm.envs.generated import GeneratedWorld
-from oocdm.envs.mechanisms import CategoryMechanism, RealMechanism
+from oocdm.envs.generated.mechanisms import CategoryMechanism, RealMechanism
+from oocdm.envs.generated.source import read
 from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph, Edge
 from oocdm.worlds.world import WorldState
@@ -187,11 +187,11 @@ def test_parents_conditions_and_decoys_are_as_promised_in_other_episodes_too():
         for m in world.mechanisms:
             name, field, _ = m.own
             present = state.present[name]
-            inputs = {s: generated._read(state, s, name) for s in m.sources}
-            plain = m.step(inputs, present.shape, np.random.default_rng(1))[present]
+            inputs = {s: read(state, s, name) for s in m.sources}
+            plain = m.distribution(inputs, present.shape).sample(np.random.default_rng(1))[present]
             for source, (values, counts) in inputs.items():
                 other = {**inputs, source: (values[shuffled], counts)}
-                changed = m.step(other, present.shape, np.random.default_rng(1))[present]
+                changed = m.distribution(other, present.shape).sample(np.random.default_rng(1))[present]
                 if isinstance(m, CategoryMechanism):
                     assert (changed != plain).mean() > 0.1
                 else:

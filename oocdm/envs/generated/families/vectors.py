@@ -17,7 +17,7 @@ from oocdm.envs.generated.family import (
 )
 from oocdm.envs.generated.mechanisms import AbstractTerm, RealMechanism, Term
 from oocdm.envs.generated.source import Inputs, Source, of_others
-from oocdm.envs.generated.terms import Mean, Product, Toward, mean_where, signed
+from oocdm.envs.generated.terms import LIMIT, Mean, Product, Toward, mean_where, signed
 from oocdm.schema import Real
 
 
@@ -58,10 +58,10 @@ class Turned(AbstractTerm):
 
 @dataclass(frozen=True)
 class Dot(AbstractTerm):
-    """The scalar product of two vectors; of others, of their mean.
+    """The scalar product of two vectors, up to 4; of others, of their mean.
 
     >>> print(Dot(0.5, Source("A", "w1", is_local=True), Source("B", "w1", is_local=False)))
-    + 0.50 self.w1 . mean(B[*].w1)
+    + 0.50 limit(self.w1 . mean(B[*].w1), 4)
     """
 
     weight: float
@@ -76,11 +76,11 @@ class Dot(AbstractTerm):
     def value(self, inputs: Inputs) -> np.ndarray:
         """The summand."""
         left, right = (_vector(inputs, s) for s in (self.left, self.right))
-        return np.asarray(self.weight * (left * right).sum(-1))
+        return np.asarray(self.weight * np.clip((left * right).sum(-1), -LIMIT, LIMIT))
 
     def __str__(self) -> str:
         words = (f"{s}" if s.is_local else f"mean({s})" for s in (self.left, self.right))
-        return f"{signed(self.weight)} {' . '.join(words)}"
+        return f"{signed(self.weight)} limit({' . '.join(words)}, {LIMIT:.0f})"
 
 
 def _vector(inputs: Inputs, source: Source) -> np.ndarray:
@@ -120,7 +120,7 @@ class Arrows:
 
     def _drift(self, own: Source, rng: np.random.Generator) -> RealMechanism:
         keep = uniform(rng, 0.7, 0.95)
-        turn = self._turned(keep, own, rng)
+        turn = self._turned(keep, own, rng, most=40.0)
         return RealMechanism(own, 0.0, (turn,), uniform(rng, 0.3, 0.6) * float(np.sqrt(1 - keep**2)))
 
     def _draw(self, own: Source, rng: np.random.Generator) -> RealMechanism:
@@ -161,9 +161,11 @@ class Arrows:
     def _is_number(self, source: Source) -> bool:
         return not self.family.roles[source[:2]].field.num_codes
 
-    def _turned(self, weight: float, source: Source, rng: np.random.Generator) -> Turned:
+    def _turned(
+        self, weight: float, source: Source, rng: np.random.Generator, most: float = 120.0
+    ) -> Turned:
         first, second = sorted(rng.permutation(self.dimensions)[:2].tolist())
-        return Turned(weight, source, uniform(rng, -120, 120), (first, second))
+        return Turned(weight, source, uniform(rng, -most, most), (first, second))
 
 
 class Vectors(AbstractFamily):

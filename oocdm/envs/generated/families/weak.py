@@ -21,8 +21,8 @@ from oocdm.schema import Boolean, Categorical, Field
 
 WORTHS = (0.003, 1.0)  # of an edge, in nats
 STRENGTHS = (0.02, 8.0)  # of an influence, in log-odds
-ROUNDS, BISECTIONS = 2, 9
-EFFORT = replace(QUICK, num_draws=8, max_values=100_000, max_moments=700)
+ROUNDS, BISECTIONS = 2, 7
+EFFORT = replace(QUICK, num_draws=6, max_values=60_000, max_moments=400)
 
 
 def add_chance(family: AbstractFamily, c: str, field: Field, odds: tuple[float, ...]) -> Source:
