@@ -79,7 +79,7 @@ class Counts:
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:
         """Draw values from one random number each, so that equal ones stay comparable."""
-        drawn = stats.poisson.ppf(rng.random(self.rate.shape), self.rate)
+        drawn = np.asarray(stats.poisson.ppf(rng.random(self.rate.shape), self.rate))
         return self.least + drawn.astype(np.int64)
 
     def log_prob(self, values: np.ndarray, blur: np.ndarray | float) -> np.ndarray:
@@ -132,7 +132,10 @@ class NextCategory:
     def probabilities(self) -> np.ndarray:
         """Of each category, on a last axis."""
         codes = np.arange(self.number)
-        stays, moves = codes == self.now[..., None], codes == (self.now[..., None] + 1) % self.number
+        stays, moves = (
+            codes == self.now[..., None],
+            codes == (self.now[..., None] + 1) % self.number,
+        )
         return np.asarray(stays * (1 - self.chance[..., None]) + moves * self.chance[..., None])
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:

@@ -12,9 +12,9 @@ import numpy as np
 
 from oocdm.envs.generated.blueprint import Blueprint
 from oocdm.envs.generated.mechanisms import (
+    AbstractMechanism,
     AbstractTerm,
     Condition,
-    AbstractMechanism,
     RealMechanism,
     Term,
 )
@@ -122,7 +122,9 @@ class AbstractFamily(ABC):
         if role.field.static:
             decoy = self.add(of.class_name, role.field, None, start)
         else:
-            decoy = self.add(of.class_name, role.field, lambda own, rng: follow(own, of, rng), start)
+            decoy = self.add(
+                of.class_name, role.field, lambda own, rng: follow(own, of, rng), start
+            )
         self.roles[decoy[:2]] = replace(self.roles[decoy[:2]], is_decoy=True)
         return decoy
 

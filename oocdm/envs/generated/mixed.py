@@ -50,12 +50,12 @@ def draw_mixed(
     A.x2 <- self.x2, A[*].a
     B.x1 <- self.x1, A[*].x2
     """
-    for attempt in count():
-        design = Design([world_seed, attempt], varying, decoys, max_classes, max_fields)
-        blueprint = _settle(design, varying, decoys)
-        if blueprint is not None:
-            break
-    return blueprint
+    designs = (
+        Design([world_seed, attempt], varying, decoys, max_classes, max_fields)
+        for attempt in count()
+    )
+    drawn = (_settle(design, varying, decoys) for design in designs)
+    return next(blueprint for blueprint in drawn if blueprint is not None)
 
 
 def _settle(design: Design, varying: bool, decoys: bool) -> Blueprint | None:
@@ -141,7 +141,9 @@ def _unique_shares(
     return dict(zip(columns, 1 / np.diag(np.linalg.inv(correlation)), strict=True))
 
 
-def _is_fair(mechanism: RealMechanism | CategoryMechanism, pilot: WorldState, unique: Mapping[Source, float]) -> bool:
+def _is_fair(
+    mechanism: RealMechanism | CategoryMechanism, pilot: WorldState, unique: Mapping[Source, float]
+) -> bool:
     """Whether all parents matter, and all conditions hold in part of the cases."""
     name = mechanism.own.class_name
     present = pilot.present[name]

@@ -61,7 +61,9 @@ def remove(
         rest = _codes(field, shown) - model.predict(both[0])
         rest = _filled(rest, counted[0], rng)
         numbers = len(guess)
-        drawn = np.stack([guess + rest[rng.integers(len(rest), size=numbers)] for _ in range(num_draws)])
+        drawn = np.stack(
+            [guess + rest[rng.integers(len(rest), size=numbers)] for _ in range(num_draws)]
+        )
         drawn = drawn if field.shape else drawn[..., 0]
         drawn = drawn.astype(np.float32) if field.is_real else np.rint(np.maximum(drawn, 0))
         drawn = field.clip(drawn).astype(field.dtype)

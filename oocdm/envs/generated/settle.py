@@ -29,11 +29,8 @@ def settle(make: Make, seed: Sequence[int], varying: bool, decoys: bool) -> Blue
     Mechanisms with an edge that is worth less than 0.02 nats are drawn anew, some times; then a
     world is taken if no more than one mechanism, or one in ten, is still like that.
     """
-    for attempt in count():
-        blueprint = _fair(make([*seed, attempt], varying, decoys))
-        if blueprint is not None:
-            break
-    return blueprint
+    drawn = (_fair(make([*seed, attempt], varying, decoys)) for attempt in count())
+    return next(blueprint for blueprint in drawn if blueprint is not None)
 
 
 def _fair(family: AbstractFamily) -> Blueprint | None:

@@ -40,8 +40,8 @@ class Start:
             values = rng.uniform(self.low, self.high, shape).astype(np.float32)
             return self._beyond(values) if ood else values
         if not field.num_codes:
-            values = rng.integers(int(self.low), int(self.high) + 1, size=shape)
-            return values + int(self.high - self.low) + 1 if ood else values
+            low, high = int(self.low), int(self.high) + 1
+            return rng.integers(low, high, size=shape) + (high - low if ood else 0)
         if not self.odds and not ood:
             return rng.integers(field.num_codes, size=shape)
         odds = self.odds[::-1] or np.linspace(3, 1, field.num_codes) if ood else self.odds

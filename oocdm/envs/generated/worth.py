@@ -55,6 +55,7 @@ class Effort:
     max_moments: int = 6_000
 
 
+FULL = Effort()
 QUICK = Effort(num_draws=8, num_waves=0, max_values=100_000, max_moments=500)
 
 
@@ -164,8 +165,8 @@ def _number_scores(
     each = [d for d in drawn if isinstance(d, Normal | Jumping)]
     spread = np.std([d.mean for d in each], axis=0)
     for width in WIDTHS:
-        wide = (replace(d, sd=np.hypot(d.sd, width * spread)) for d in each)
-        yield _averaged([d.log_prob(values, blur) for d in wide])
+        kernels = (replace(d, sd=np.hypot(d.sd, width * spread)) for d in each)
+        yield _averaged([d.log_prob(values, blur) for d in kernels])
 
 
 def _averaged(scores: list[np.ndarray]) -> np.ndarray:

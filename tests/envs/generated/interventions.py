@@ -32,9 +32,7 @@ def graph_found(blueprint: Blueprint, num_worlds: int = 25, ood: bool = False) -
     return ClassGraph.of_edges(blueprint.schema, found)
 
 
-def changed(
-    before: WorldState, c: str, f: str, row: int, rng: np.random.Generator
-) -> WorldState:
+def changed(before: WorldState, c: str, f: str, row: int, rng: np.random.Generator) -> WorldState:
     """The same moments with other values of a field of one object, where it is present."""
     values, present = before.values[c][f].copy(), before.present[c]
     known = values[present]

@@ -49,8 +49,12 @@ def test_a_category_moves_on_where_any_other_fulfils_the_condition():
     inputs = {**INPUTS, own: (np.array([[2, 2]]), np.ones((1, 2), bool))}
     rng = np.random.default_rng(0)
     sure = CategoryMechanism(own, Condition(B, 2), 1.0, 0.0)
-    assert sure.distribution(inputs, (1, 2)).sample(rng).tolist() == [[0, 2]]  # the other 2 does not count
-    assert CategoryMechanism(own, None, 0.0, 0.0).distribution(inputs, (1, 2)).sample(rng).tolist() == [[2, 2]]
+    assert sure.distribution(inputs, (1, 2)).sample(rng).tolist() == [
+        [0, 2]
+    ]  # the other 2 does not count
+    assert CategoryMechanism(own, None, 0.0, 0.0).distribution(inputs, (1, 2)).sample(
+        rng
+    ).tolist() == [[2, 2]]
     assert sure.sources == [own, B]
     assert str(sure) == (
         "A.k2' = self.k2 + 1 (mod 3) with chance 1.00 if any B[*].k1 is 2 else 0.00"

@@ -191,7 +191,9 @@ def test_parents_conditions_and_decoys_are_as_promised_in_other_episodes_too():
             plain = m.distribution(inputs, present.shape).sample(np.random.default_rng(1))[present]
             for source, (values, counts) in inputs.items():
                 other = {**inputs, source: (values[shuffled], counts)}
-                changed = m.distribution(other, present.shape).sample(np.random.default_rng(1))[present]
+                changed = m.distribution(other, present.shape).sample(np.random.default_rng(1))[
+                    present
+                ]
                 if isinstance(m, CategoryMechanism):
                     assert (changed != plain).mean() > 0.1
                 else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from oocdm.envs.generated.distribution import Counts
 from oocdm.envs.generated.family import AbstractFamily, uniform
-from oocdm.envs.generated.mechanisms import AbstractTerm, AbstractMechanism
+from oocdm.envs.generated.mechanisms import AbstractMechanism, AbstractTerm
 from oocdm.envs.generated.source import Inputs, Source
 from oocdm.envs.generated.start import Start
 from oocdm.schema import Integer

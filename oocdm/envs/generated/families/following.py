@@ -48,7 +48,7 @@ class Nearest:
             own, others = (inputs[s][0] for s in self.lane)
             ahead &= others == own[..., None]
         gap = np.where(ahead, gap, np.float32(np.inf))
-        return gap.argmin(2), gap.min(2), ahead.any(2)
+        return gap.argmin(2), gap.min(2), np.asarray(ahead.any(2))
 
     def __str__(self) -> str:
         own, other = self.position

@@ -97,9 +97,7 @@ class Charged:
             used = {s for force in forces for s in force.sources}
             pool = [s for s in self.family.pool(own, rng) if s not in used]
             pushes = [self.family.term(s, rng, 0.5) for s in pool[: rng.integers(0, 2)]]
-            return RealMechanism(
-                own, uniform(rng, 0.6, 0.9), (*forces, *pushes), noise(rng) / 3
-            )
+            return RealMechanism(own, uniform(rng, 0.6, 0.9), (*forces, *pushes), noise(rng) / 3)
 
         return draw
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-
 from oocdm.envs.generated.families.counts import add_count
 from oocdm.envs.generated.families.following import Cars
 from oocdm.envs.generated.families.forces import Charged
@@ -15,7 +14,6 @@ from oocdm.envs.generated.families.vectors import Arrows
 from oocdm.envs.generated.families.weak import add_chance
 from oocdm.envs.generated.family import AbstractFamily
 from oocdm.schema import Boolean
-
 
 
 class Large(AbstractFamily):
@@ -61,5 +59,3 @@ class Large(AbstractFamily):
             Charged(self, c, 1)
         else:
             Cars(self, c, lanes=False)
-
-

@@ -95,7 +95,8 @@ class Flock:
     def _gathered(self, axis: int, rng: np.random.Generator) -> NeighbourMean:
         """What a velocity follows."""
         velocity, position = self.velocities[axis], self.positions[axis]
-        kind = str(rng.choice(["velocity", "relative velocity", "place", "signal"]))
+        kinds, odds = ["velocity", "relative velocity", "place", "signal"], [0.2, 0.2, 0.2, 0.4]
+        kind = str(rng.choice(kinds, p=odds))
         radius = uniform(rng, 0.8, 2.0)
         if kind == "signal" and self.signals:
             source, less = one_of(rng, self.signals), None

@@ -121,7 +121,9 @@ class Arrows:
     def _drift(self, own: Source, rng: np.random.Generator) -> RealMechanism:
         keep = uniform(rng, 0.7, 0.95)
         turn = self._turned(keep, own, rng, most=40.0)
-        return RealMechanism(own, 0.0, (turn,), uniform(rng, 0.3, 0.6) * float(np.sqrt(1 - keep**2)))
+        return RealMechanism(
+            own, 0.0, (turn,), uniform(rng, 0.3, 0.6) * float(np.sqrt(1 - keep**2))
+        )
 
     def _draw(self, own: Source, rng: np.random.Generator) -> RealMechanism:
         keep = uniform(rng, 0.4, 0.8)

@@ -151,5 +151,3 @@ def _solved(
         middle = (low + high) / 2
         low, high = (middle, high) if worth(float(np.exp(middle))) < wanted else (low, middle)
     return mechanism.with_strength(removal.source, float(np.exp((low + high) / 2)))
-
-
