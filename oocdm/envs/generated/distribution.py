@@ -18,8 +18,8 @@ LOG_2PI = float(np.log(2 * np.pi))
 class Normal:
     """Numbers with normal noise, or with none if `sd` is 0.
 
-    >>> float(Normal(np.array([2.0]), sd=0.3).log_prob(np.array([2.0]), blur=0.4)[0])
-    -0.2257913526447274
+    >>> Normal(np.array([2.0]), sd=0.3).log_prob(np.array([2.0]), blur=0.4).round(4)
+    array([-0.2258])
     """
 
     mean: np.ndarray
@@ -42,7 +42,7 @@ class Jumping:
 
     >>> jumping = Jumping(np.zeros(1), sd=0.1, chance=0.01, jump=2.0)
     >>> [round(float(jumping.log_prob(np.array([y]), 0.0)[0]), 3) for y in (0.0, 3.0)]
-    [1.374, -7.34]
+    [1.374, -7.341]
     """
 
     mean: np.ndarray

@@ -190,7 +190,7 @@ def draw_drift(own: Source, rng: np.random.Generator) -> RealMechanism:
     """A field that keeps most of itself and drifts.
 
     >>> print(draw_drift(Source("A", "x1", is_local=True), np.random.default_rng(0)))
-    A.x1' = 0.84 self.x1 + N(0, sd 0.279)
+    A.x1' = 0.86 self.x1 + N(0, sd 0.246)
     """
     keep = uniform(rng, 0.7, 0.95)
     return RealMechanism(own, keep, noise=uniform(rng, 0.4, 0.7) * float(np.sqrt(1 - keep**2)))
@@ -201,7 +201,7 @@ def follow(own: Source, cause: Source, rng: np.random.Generator) -> RealMechanis
 
     >>> x1, x2 = (Source("A", name, is_local=True) for name in ("x1", "x2"))
     >>> print(follow(x1, x2, np.random.default_rng(0)))
-    A.x1' = 0.30 self.x1 + 0.70 self.x2 + N(0, sd 0.058) (a decoy of x2)
+    A.x1' = 0.30 self.x1 + 0.70 self.x2 + N(0, sd 0.042) (a decoy of x2)
     """
     keep = uniform(rng, 0.05, 0.45)
     terms = (Term(1 - keep, cause),)

@@ -178,7 +178,7 @@ class GeneratedWorld(AbstractWorld):
 
         >>> world = GeneratedWorld(world_seed=4)
         >>> edge = Edge("A", "x2", "B", "x1", is_local=False)
-        >>> 0.5 < world.worths([edge])[edge].nats < 3
+        >>> 0.1 < world.worths([edge])[edge].nats < 0.4
         True
         """
         wanted = list(self._blueprint.graph.edges()) if edges is None else list(edges)

@@ -25,7 +25,7 @@ from oocdm.envs.generated.source import Source, read
 
 WIDTHS = (0.0, 0.2, 0.5, 1.0)  # of kernels around draws, in their spreads
 LEAST = 1e-9  # a probability
-RARE = 1e-3  # the share of a wider distribution among draws of counts
+RARE = 1e-3  # the share of a wider distribution beside draws
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,14 @@ def worth_without(
         losses = _choice_losses(truth, drawn, known, removal, name, rng)
     else:
         values = truth.sample(rng) + blur * rng.standard_normal(shape)
-        scores = _number_scores(values, drawn, blur)
         if isinstance(known, Normal | Jumping):
-            regressed = _regressed(known, removal, name, rng)
-            scores = chain(scores, [regressed.log_prob(values, blur)])
+            wide = _regressed(known, removal, name, rng).log_prob(values, blur)
+        else:
+            wide = _pooled(drawn).log_prob(values, blur)
+        # What no draw allows is still possible: a little of a wider distribution is mixed in.
+        scores = chain(
+            (_mixed(score, wide) for score in _number_scores(values, drawn, blur)), [wide]
+        )
         best = truth.log_prob(values, blur)
         losses = (best - score for score in scores)
     return min((_mean(loss, before.present[name]) for loss in losses), key=lambda w: w.nats)
@@ -153,20 +157,25 @@ def _number_scores(
     values: np.ndarray, drawn: list[Distribution], blur: np.ndarray | float
 ) -> Iterator[np.ndarray]:
     """Log-densities of numbers, averaged over draws; also with kernels around these."""
-    counts = [d for d in drawn if isinstance(d, Counts)]
-    if counts:
-        # What no draw allows is still possible: a little of a wider distribution is mixed in.
-        mean = np.mean([d.least + d.rate for d in counts], axis=0)
-        wide = Counts(np.zeros_like(counts[0].least), mean).log_prob(values, blur)
-        scores = _averaged([d.log_prob(values, blur) for d in counts])
-        yield np.logaddexp(scores + np.log1p(-RARE), wide + np.log(RARE))
-        yield wide
-        return
     each = [d for d in drawn if isinstance(d, Normal | Jumping)]
+    if not each:
+        yield _averaged([d.log_prob(values, blur) for d in drawn])
+        return
     spread = np.std([d.mean for d in each], axis=0)
     for width in WIDTHS:
         kernels = (replace(d, sd=np.hypot(d.sd, width * spread)) for d in each)
         yield _averaged([d.log_prob(values, blur) for d in kernels])
+
+
+def _mixed(score: np.ndarray, wide: np.ndarray) -> np.ndarray:
+    return np.logaddexp(score + np.log1p(-RARE), wide + np.log(RARE))
+
+
+def _pooled(drawn: list[Distribution]) -> Counts:
+    """Poisson numbers with the mean of all draws."""
+    counts = [d for d in drawn if isinstance(d, Counts)]
+    mean = np.mean([d.least + d.rate for d in counts], axis=0)
+    return Counts(np.zeros_like(counts[0].least), mean)
 
 
 def _averaged(scores: list[np.ndarray]) -> np.ndarray:

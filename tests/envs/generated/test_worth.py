@@ -68,6 +68,12 @@ def test_jitter_counts_as_noise():
     assert narrow == pytest.approx(np.log(0.2) - 0.5 * np.log(2 * np.pi * np.e * 1e-4), rel=0.15)
 
 
+def test_a_switch_without_noise_is_worth_its_entropy():
+    """Draws that all miss the true value do not make it impossible."""
+    mechanism = RealMechanism(X1, 0.5, (Term(3.0, A2),))
+    assert worth(mechanism, A2, blur=0.01).nats == pytest.approx(np.log(2), rel=0.1)
+
+
 def test_a_mean_of_others():
     mechanism = RealMechanism(X1, 0.5, (Mean(1.0, OTHERS),), noise=0.3)
     expected = 0.5 * np.log(1 + 1 / 9 / 0.09)  # three others, variance 1/3 each

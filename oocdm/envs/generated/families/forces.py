@@ -113,7 +113,7 @@ class Forces(AbstractFamily):
     """Charged objects on a line or in the plane, and sources of forces that stay in place.
 
     >>> print(*Forces([0], varying=False, decoys=True).schema.fields("A"))
-    a5 x1 x2 x3 x4
+    x1 x2 x3 x4 x5
     """
 
     def _lay_out(self) -> None:

@@ -115,8 +115,8 @@ class Flock:
 class Neighbours(AbstractFamily):
     """Objects on a line or in the plane that follow their neighbours, and bystanders.
 
-    >>> print(*Neighbours([0], varying=False, decoys=True).schema.fields("B"))
-    x1 x2
+    >>> print(*Neighbours([0], varying=False, decoys=True).schema.fields("A"))
+    a3 x1 x2 x4 x5
     """
 
     def _lay_out(self) -> None:
@@ -130,11 +130,17 @@ class Neighbours(AbstractFamily):
         if self.decoys and self.room(a):
             self.add_decoy(one_of(rng, [*flock.velocities, *flock.signals]))
         b, drift = self.add_bystanders()
-        if dimensions == 1 and self.room(b) and rng.random() < 0.6:
-            flock.places[b] = [self.add(b, Real(), self.draw_sum, Start(-2.0, 2.0))]
+        if self.room(b) >= dimensions and rng.random() < 0.7:
+            flock.places[b] = [self._add_place(b) for _ in range(dimensions)]
             flock.signals.append(drift)
         if rng.random() < 0.3:
             self.add_bystanders()
+
+    def _add_place(self, c: str) -> Source:
+        """Where a bystander is: always in the same place, or not."""
+        if self.rng.random() < 0.5:
+            return self.add(c, Real(static=True), None, Start(-2.0, 2.0))
+        return self.add(c, Real(), self.draw_sum, Start(-2.0, 2.0))
 
 
 def position_draw(velocity: Source) -> Draw:

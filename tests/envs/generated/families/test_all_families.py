@@ -124,7 +124,7 @@ def test_out_of_distribution_starts_are_elsewhere(family):
         for f, values in fields.items()
         if values.dtype.kind == "f"
     ]
-    assert all(moved) and len(moved) > 1
+    assert all(moved) and moved
 
 
 def test_a_world_may_do_without_decoys():
