@@ -6,10 +6,11 @@ that values without any noise have one, too. Choices among categories are never 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 LOG_2PI = float(np.log(2 * np.pi))
 
@@ -78,21 +79,29 @@ class Counts:
     rate: np.ndarray
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:
-        """Draw values from one random number each, so that equal ones stay comparable."""
-        drawn = np.asarray(stats.poisson.ppf(rng.random(self.rate.shape), self.rate))
-        return self.least + drawn.astype(np.int64)
+        """Draw values from one random number each, whatever the rates."""
+        uniform = rng.random(self.rate.shape)
+        drawn = np.zeros(self.rate.shape, np.int64)
+        chance = np.exp(-self.rate)
+        below, largest = chance.copy(), float(np.max(self.rate, initial=0.0))
+        # Beyond ten deviations chances are smaller than the rounding of their sum.
+        for count in range(1, int(largest + 10 * np.sqrt(largest) + 20)):
+            is_more = uniform >= below
+            if not is_more.any():
+                break
+            drawn += is_more
+            chance = chance * self.rate / count
+            below += chance
+        return self.least + drawn
 
     def log_prob(self, values: np.ndarray, blur: np.ndarray | float) -> np.ndarray:
-        """Log-density of each jittered number: a sum over the whole numbers close to it."""
-        reach = int(np.ceil(8 * np.max(blur))) + 1
-        nearest = np.rint(values)
-        near = nearest[..., None] + np.arange(-reach, reach + 1)
-        count = near - self.least[..., None]
-        rate = np.broadcast_to(self.rate[..., None], count.shape)
+        """Log-density of each jittered number."""
+        return log_whole(values, blur, self._log_chance)
+
+    def _log_chance(self, whole: np.ndarray) -> np.ndarray:
+        count, rate = whole - self.least[..., None], self.rate[..., None]
         chance = special.xlogy(count, rate) - rate - special.gammaln(np.maximum(count, 0) + 1)
-        chance = np.where(count >= 0, chance, -np.inf)
-        jitter = log_normal(values[..., None], near, np.asarray(blur))
-        return np.asarray(special.logsumexp(chance + jitter, axis=-1))
+        return np.where(count >= 0, chance, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -159,6 +168,36 @@ def log_normal(values: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> np.ndarr
     """
     distance = (np.asarray(values, np.float64) - mean) / sd
     return np.asarray(-0.5 * (distance**2 + LOG_2PI) - np.log(sd))
+
+
+def log_whole(
+    values: np.ndarray,
+    blur: np.ndarray | float,
+    log_chance: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Log-density of jittered whole numbers: a sum over those that are close.
+
+    `log_chance` tells the log-probabilities of whole numbers, which have a last axis more.
+
+    >>> log_whole(np.array([3.0]), 0.01, lambda whole: np.where(whole == 3, 0.0, -9.0)).round(2)
+    array([3.69])
+    """
+    reach = int(np.ceil(8 * np.max(blur))) + 1
+    near = np.rint(values)[..., None] + np.arange(-reach, reach + 1)
+    jitter = log_normal(values[..., None], near, np.asarray(blur))
+    return np.asarray(special.logsumexp(log_chance(near) + jitter, axis=-1))
+
+
+def log_rounded(whole: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
+    """Log-probabilities that normals are rounded to some whole numbers.
+
+    >>> np.exp(log_rounded(np.arange(-1.0, 2.0), np.zeros(3), np.full(3, 0.5))).round(3)
+    array([0.157, 0.683, 0.157])
+    """
+    low, high = ((whole + step - mean) / sd for step in (-0.5, 0.5))
+    # Below the mean probabilities have all their digits.
+    low, high = np.where(low > 0, -high, low), np.where(low > 0, -low, high)
+    return np.log(np.maximum(special.ndtr(high) - special.ndtr(low), 1e-300))
 
 
 def log_chosen(probabilities: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -29,9 +29,8 @@ class Pilot:
         return np.asarray(np.where(change > 1e-9, change, np.where(spread > 1e-9, spread, 1.0)))
 
     def largest(self) -> float:
-        """The largest real number, without its sign; infinite if one is no number."""
-        values = [v for fields in self.after.values() for v in fields.values()]
-        numbers = [np.abs(v).max() for v in values if v.dtype.kind == "f"] or [0.0]
+        """The largest number of all, without its sign; infinite if one is no number."""
+        numbers = [np.abs(v).max() for fields in self.after.values() for v in fields.values()]
         largest = float(np.max(numbers))
         return largest if np.isfinite(largest) else np.inf
 

@@ -10,6 +10,8 @@ import numpy as np
 from oocdm.data.dataset import Dataset
 from oocdm.data.log import Arrays
 from oocdm.envs.generated.blueprint import Blueprint
+from oocdm.envs.generated.distribution import log_normal, log_rounded, log_whole
+from oocdm.schema import FieldKey, Schema
 from oocdm.worlds.world import WorldState
 
 BLUR = 0.01  # of a field's usual change
@@ -20,15 +22,16 @@ class Truth:
     """The true log-likelihood of a dataset, and the jittered targets that it is that of.
 
     Numbers get normal noise of standard deviation `blur`, one a component of a field, so that
-    fields without noise have a density; categories stay as they are. A model that scores the same
-    `targets`, with the variance blur^2 added to that of its normals, is
-    `truth.log_likelihood[name] - its mean` nats a number below the truth.
+    fields without noise have a density; categories stay as they are. A model is compared on the
+    same `targets`: `score_normal` scores its normals, categories are scored as they are, and
+    `nats_below` tells how far its scores are below the truth.
 
     `targets`, `scores` and `known` are by class and field: (transition, object) and the axis of
     vectors, in the order of `data.transitions()`; `known` tells the values that count.
     `log_likelihood` is the mean of the scores, in nats a number, by names as "A.x1".
     """
 
+    schema: Schema
     blur: Mapping[tuple[str, str], np.ndarray]
     targets: Arrays
     scores: Arrays
@@ -42,6 +45,24 @@ class Truth:
             for c, fields in self.scores.items()
             for f, score in fields.items()
         }
+
+    def score_normal(self, name: FieldKey, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
+        """Log-densities of a field's jittered targets under normals, one a number.
+
+        Normals become as much wider as targets were jittered. Those of whole numbers are rounded
+        first, since that is what they predict: else they would lack what is known of the type.
+        """
+        c, f = self.schema.split(name)
+        values, blur = self.targets[c][f], self.blur[c, f]
+        if self.schema.field(c, f).is_real:
+            return log_normal(values, mean, np.hypot(sd, blur))
+        middle, wide = (np.broadcast_to(v, values.shape)[..., None] for v in (mean, sd))
+        return log_whole(values, blur, lambda whole: log_rounded(whole, middle, wide))
+
+    def nats_below(self, name: FieldKey, scores: np.ndarray) -> float:
+        """How many nats a number a model's scores of a field's targets are below the truth."""
+        c, f = self.schema.split(name)
+        return float((self.scores[c][f] - scores)[self.known[c][f]].mean())
 
 
 def score_truth(
@@ -59,12 +80,12 @@ def score_truth(
     for c, distributions in found.items():
         for f, distribution in distributions.items():
             values = data.values[c][f][after]
-            if schema.field(c, f).is_numeric and (c, f) in blur:
+            if (c, f) in blur:
                 values = values + blur[c, f] * rng.standard_normal(values.shape)
             both = present[c] & data.present[c][after] & data.observed[c][f][after]
             targets[c][f], known[c][f] = values, both
             scores[c][f] = distribution.log_prob(values, blur.get((c, f), np.zeros(())))
-    return Truth(blur, targets, scores, known)
+    return Truth(schema, blur, targets, scores, known)
 
 
 def _at(data: Dataset, rows: np.ndarray, is_action: bool) -> Arrays:

@@ -16,6 +16,8 @@ from oocdm.envs.generated.distribution import (
     Normal,
     log_chosen,
     log_normal,
+    log_rounded,
+    log_whole,
 )
 
 ONE = np.ones(1)
@@ -130,3 +132,19 @@ def test_normals_and_chosen_probabilities():
         stats.norm.logpdf(1.0, 0.5, 0.2)
     )
     assert log_chosen(np.array([[0.0, 1.0]]), np.array([0]))[0] == -np.inf
+
+
+def test_normals_are_rounded_also_far_from_their_means():
+    whole = np.array([-3.0, 0.0, 2.0, 40.0])
+    mean, sd = np.full(4, 0.3), np.full(4, 1.5)
+    found = log_rounded(whole, mean, sd)
+    expected = np.diff(stats.norm.cdf([whole - 0.5, whole + 0.5], 0.3, 1.5), axis=0)[0]
+    np.testing.assert_allclose(found[:3], np.log(expected[:3]), rtol=1e-9)
+    tail = stats.norm.logsf(39.5, 0.3, 1.5)  # what is above 40.5 does not count
+    assert found[3] == pytest.approx(tail, abs=1e-3)
+
+
+def test_jitter_is_shared_among_whole_numbers_that_are_close():
+    values = np.array([0.5])
+    score = log_whole(values, 0.3, lambda whole: np.where((whole == 0) | (whole == 1), -1.0, -50.0))
+    assert score[0] == pytest.approx(np.log(2) - 1 + stats.norm.logpdf(0.5, 0, 0.3))

@@ -7,7 +7,7 @@ import pytest
 
 import oocdm
 from oocdm.envs.generated import GeneratedWorld
-from oocdm.envs.generated.distribution import log_normal
+from oocdm.envs.generated.distribution import log_normal, log_rounded
 from oocdm.errors import OocdmError
 
 
@@ -39,10 +39,30 @@ def test_a_model_is_scored_on_the_same_targets(world, data):
     present = {c: p[data.starts] for c, p in data.present.items()}
     actions = {c: {"a": data.values[c]["a"][data.starts]} for c in "AB"}
     mean = world.distribution(oocdm.WorldState(state, present), actions)["B"]["x1"].mean
-    sd = np.hypot(2 * world.mechanisms[2].noise, truth.blur["B", "x1"])
-    scores = log_normal(truth.targets["B"]["x1"], mean, sd)[truth.known["B"]["x1"]]
-    below = truth.log_likelihood["B.x1"] - scores.mean()
-    assert below == pytest.approx(np.log(2) - 0.5 * (1 - 1 / 4), abs=0.03)
+    noise = world.mechanisms[2].noise
+    below = [
+        truth.nats_below("B.x1", truth.score_normal("B.x1", mean, sd)) for sd in (noise, 2 * noise)
+    ]
+    assert below == pytest.approx([0, np.log(2) - 0.5 * (1 - 1 / 4)], abs=0.03)
+
+
+def test_normals_of_whole_numbers_are_rounded():
+    world = GeneratedWorld(family="counts", world_seed=1)
+    data = oocdm.collect(world, steps=600, seed=0)
+    truth = world.truth(data)
+    counts = [key for key in truth.blur if not world.schema.field(*key).is_real]
+    assert counts
+    for c, f in counts:
+        after = data.values[c][f][data.starts + 1]
+        known = truth.known[c][f]
+        mean, sd = after[known].mean(), after[known].std()
+        below = truth.nats_below((c, f), truth.score_normal((c, f), mean, sd))
+        chances = log_rounded(after[known], mean, sd)
+        jitter = truth.targets[c][f][known] - after[known]
+        scores = chances + log_normal(jitter, np.zeros(()), truth.blur[c, f])
+        assert below == pytest.approx(truth.scores[c][f][known].mean() - scores.mean())
+        plain = log_normal(truth.targets[c][f], mean, np.hypot(sd, truth.blur[c, f]))
+        assert 0 < below < truth.nats_below((c, f), plain) - 1
 
 
 def test_the_seed_decides_the_jitter(world, data):

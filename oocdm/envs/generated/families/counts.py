@@ -63,13 +63,13 @@ def add_count(family: AbstractFamily, c: str) -> Source:
     """A number whose rate depends on what is drawn; part of it stays, or none."""
 
     def draw(own: Source, rng: np.random.Generator) -> CountMechanism:
-        stay = 0.0 if rng.random() < 0.35 else uniform(rng, 0.4, 0.85)
+        stay = 0.0 if rng.random() < 0.35 else uniform(rng, 0.3, 0.7)
         pool = family.pool(own, rng)[: rng.integers(1, 4)]
         terms = tuple(family.term(s, rng, size=1.6) for s in pool)
         served = int(stay and rng.integers(0, 3))
         return CountMechanism(own, stay, served, uniform(rng, 0.2, 1.5), terms)
 
-    return family.add(c, Integer(), draw, Start(0, 6))
+    return family.add(c, Integer(), draw, Start(0, 10))
 
 
 class Queues(AbstractFamily):
