@@ -94,7 +94,7 @@ class GeneratedWorld(AbstractWorld):
         self._blueprint: Blueprint = drawn
         self.schema, self.max_objects = drawn.schema, drawn.max_objects
         self.mechanisms, self.true_graph = drawn.mechanisms, drawn.graph
-        self._worths: dict[Edge, Worth] = {}
+        self._worths: dict[tuple[Edge, Effort], Worth] = {}
 
     def describe(self) -> str:
         """The numbers of objects and the mechanisms in words, one a line."""
@@ -182,7 +182,7 @@ class GeneratedWorld(AbstractWorld):
         True
         """
         wanted = list(self._blueprint.graph.edges()) if edges is None else list(edges)
-        missing = [edge for edge in wanted if edge not in self._worths]
+        missing = [edge for edge in wanted if (edge, effort) not in self._worths]
         found = {edge_of(s, m): (m, s) for m in self.mechanisms for s in m.sources}
         for edge in missing:
             if edge not in found:
@@ -195,10 +195,10 @@ class GeneratedWorld(AbstractWorld):
             mechanism, source = found[edge]
             rng = np.random.default_rng([self.world_seed, zlib.crc32(str(edge).encode())])
             blur = self.blur.get(mechanism.own[:2], 0.0)
-            self._worths[edge] = edge_worth(
+            self._worths[edge, effort] = edge_worth(
                 self._blueprint, mechanism, source, pilot, blur, rng, effort
             )
-        return {edge: self._worths[edge] for edge in wanted}
+        return {edge: self._worths[edge, effort] for edge in wanted}
 
 
 @lru_cache(maxsize=32)  # it takes a second, and worlds are often made in and out of distribution

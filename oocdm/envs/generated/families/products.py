@@ -75,9 +75,9 @@ def _factor(
         return ByCategory(tuple(gains.tolist()), source)
     if source.is_local:
         return Term(1 / role.unit, source)
-    if rng.random() < 0.5:
+    if rng.random() < 0.5 or role.unit != family.roles[own[:2]].unit:
         return Mean(1 / role.unit, source)
-    return Toward(1.0, source, own)
+    return Toward(1 / role.unit, source, own)
 
 
 class Products(AbstractFamily):

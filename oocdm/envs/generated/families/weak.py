@@ -47,7 +47,8 @@ def _influence(
     there = family.roles[source[:2]].field.num_codes
     strength, code = uniform(rng, 0.5, 2.0), int(rng.integers(codes))
     if not there:
-        return Influence(signs(rng) * strength, source, code)
+        unit = family.roles[source[:2]].unit
+        return Influence(signs(rng) * strength / unit, source, code)
     if there == codes and not source.is_local and rng.random() < 0.5:
         return Influence(strength, source)
     when, is_number = int(rng.integers(there)), bool(rng.random() < 0.5)
