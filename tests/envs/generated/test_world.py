@@ -271,7 +271,7 @@ def test_a_transition_follows_the_mechanisms(still):
 def test_worths_are_remembered_and_only_of_true_edges():
     world = world_of(4)
     edge = Edge("A", "a", "A", "x2", is_local=False)
-    effort = Effort(num_draws=16, num_waves=0, max_values=30_000, max_moments=500)
+    effort = Effort(num_draws=32, num_waves=0, max_values=60_000, max_moments=500)
     first = world.worths([edge], effort)[edge]
     # Whether another A does 2 is all that is unknown of x2, which has no noise.
     assert first.nats == pytest.approx(np.log(3) - 2 / 3 * np.log(2), abs=0.12)
