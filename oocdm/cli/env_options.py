@@ -34,6 +34,9 @@ class EnvOptions:
         str | None, _option(help="Of whole numbers: categorical or normal (Mouse).")
     ] = None
     world_seed: Annotated[int | None, _option(help="Which world (generated).")] = None
+    family: Annotated[
+        str | None, _option(help="What happens in it, such as forces (generated).")
+    ] = None
     num_blocks: Annotated[str | None, _option(metavar="N", help="Or: random.")] = None
     num_food: Count = None
     num_monsters: Count = None

@@ -45,7 +45,7 @@ _ENTRIES: dict[str, _Entry] = {
     "generated": _Entry(
         "oocdm/Generated-v0",
         GeneratedWorld,
-        "A random world drawn from world_seed, with its true graph, to test discovery. No reward.",
+        "A random world of a family, drawn from world_seed, whose truth is known. No reward.",
     ),
 }
 

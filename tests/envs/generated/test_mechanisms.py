@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oocdm.envs import generated
-from oocdm.envs.mechanisms import CategoryMechanism, Condition, RealMechanism, Source, Term
+from oocdm.envs.generated.mechanisms import CategoryMechanism, Condition, RealMechanism, Term
+from oocdm.envs.generated.source import Source, read
 from oocdm.worlds.world import WorldState
 
 
@@ -15,7 +15,7 @@ def test_terms_over_others_leave_out_the_object_itself_and_absent_ones():
     values = np.array([[-3, -2, 0], [-1, 0, 0]], np.float32)
     present = np.array([[True, True, False], [True, False, False]])
     state = WorldState({"A": {"x1": values}}, {"A": present})
-    inputs = {s: generated._read(state, s, "A") for s in (self_, other)}
+    inputs = {s: read(state, s, "A") for s in (self_, other)}
     largest = Term(1.0, other).value(inputs)
     assert largest[present].tolist() == [-2.0, -3.0, 0.0]  # 0 if there is no other
     above = Condition(other, -2.5)
@@ -35,7 +35,7 @@ INPUTS = {
 def test_a_real_field_is_a_sum():
     gate = Condition(A, 0.0)
     mechanism = RealMechanism(A, 0.5, (Term(3.0, A), Term(10.0, A, gate), Term(-1.0, B)))
-    after = mechanism.step(INPUTS, (1, 2), np.random.default_rng(0))
+    after = mechanism.distribution(INPUTS, (1, 2)).mean
     assert after.tolist() == [[0.5 + 3 + 10 - 2, -1 - 6 - 1]]
     assert mechanism.sources == [A, B] and mechanism.conditions == [gate]
     assert str(mechanism) == (
@@ -49,8 +49,12 @@ def test_a_category_moves_on_where_any_other_fulfils_the_condition():
     inputs = {**INPUTS, own: (np.array([[2, 2]]), np.ones((1, 2), bool))}
     rng = np.random.default_rng(0)
     sure = CategoryMechanism(own, Condition(B, 2), 1.0, 0.0)
-    assert sure.step(inputs, (1, 2), rng).tolist() == [[0, 2]]  # the other 2 does not count
-    assert CategoryMechanism(own, None, 0.0, 0.0).step(inputs, (1, 2), rng).tolist() == [[2, 2]]
+    assert sure.distribution(inputs, (1, 2)).sample(rng).tolist() == [
+        [0, 2]
+    ]  # the other 2 does not count
+    assert CategoryMechanism(own, None, 0.0, 0.0).distribution(inputs, (1, 2)).sample(
+        rng
+    ).tolist() == [[2, 2]]
     assert sure.sources == [own, B]
     assert str(sure) == (
         "A.k2' = self.k2 + 1 (mod 3) with chance 1.00 if any B[*].k1 is 2 else 0.00"

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
+
+from oocdm.envs.generated.distribution import Distribution, Jumping, NextCategory, Normal
+from oocdm.envs.generated.source import Inputs, Source
 
 CATEGORIES = 3
 HOLDS = (0.2, 0.8)  # how often a condition holds, at least and at most
 MARGIN, MAX_CLOSE = 0.02, 0.1  # what is close to a threshold, in spreads, and how often that is
 
 
-class Source(NamedTuple):
-    """What a mechanism reads: a field of the object itself or of all other objects of a class.
-
-    >>> print(Source("B", "x1", is_local=False))
-    B[*].x1
-    """
-
-    class_name: str
-    field_name: str
-    is_local: bool
-
-    def __str__(self) -> str:
-        return f"{'self' if self.is_local else f'{self.class_name}[*]'}.{self.field_name}"
-
-
-# What a mechanism is shown of each of its sources: values, and which of them count. Both are
-# (world, object) of a local source and (world, object, other object) of a global one.
-Inputs = Mapping[Source, tuple[np.ndarray, np.ndarray]]
 Sample = Mapping[tuple[str, str], np.ndarray]  # values that each field takes in episodes
 
 
@@ -67,8 +52,21 @@ class Condition:
         return f"{self.source} {limit}"
 
 
+class AbstractTerm(ABC):
+    """One summand of a mechanism."""
+
+    @property
+    @abstractmethod
+    def sources(self) -> tuple[Source, ...]:
+        """All that it reads."""
+
+    @abstractmethod
+    def value(self, inputs: Inputs) -> np.ndarray:
+        """The summand, (world, object) and the axis of vectors."""
+
+
 @dataclass(frozen=True)
-class Term:
+class Term(AbstractTerm):
     """One summand of a mechanism, "linear", "gated", "largest" or "count".
 
     A local source adds its value, if there is a condition only where that holds. A global one
@@ -82,6 +80,12 @@ class Term:
     weight: float
     source: Source
     condition: Condition | None = None
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """All that it reads."""
+        asked = () if self.condition is None else (self.condition.source,)
+        return (self.source, *asked)
 
     @property
     def kind(self) -> str:
@@ -111,53 +115,73 @@ class Term:
         return f"{'-' if self.weight < 0 else '+'} {abs(self.weight):.2f} {words[self.kind]}"
 
 
+class AbstractMechanism(ABC):
+    """How one field, `own`, comes to its next value."""
+
+    own: Source
+
+    @property
+    @abstractmethod
+    def sources(self) -> list[Source]:
+        """The causes of the field; it is shown nothing else."""
+
+    @abstractmethod
+    def distribution(self, inputs: Inputs, shape: tuple[int, ...]) -> Distribution:
+        """Of the next values, which have this shape: (world, object), and an axis of vectors."""
+
+
 @dataclass(frozen=True)
-class RealMechanism:
-    """A sum of a part of the field itself, of terms, and of normal noise.
+class RealMechanism(AbstractMechanism):
+    """A sum of a part of the field itself, of terms, and of normal noise; it may have jumps.
 
     >>> print(RealMechanism(Source("A", "x1", is_local=True), keep=0.95, noise=0.05))
     A.x1' = 0.95 self.x1 + N(0, sd 0.050)
     """
 
-    own: Source  # the field itself
+    own: Source
     keep: float
-    terms: tuple[Term, ...] = ()
+    terms: tuple[AbstractTerm, ...] = ()
     noise: float = 0.0
     decoy_of: str | None = None  # the field that a decoy resembles
+    jump: float = 0.0  # standard deviation of jumps, and how often there is one
+    jump_chance: float = 0.0
 
     @property
     def sources(self) -> list[Source]:
         """The causes of the field; it is shown nothing else."""
         read = [self.own] if self.keep else []
-        read += [term.source for term in self.terms]
-        return list(dict.fromkeys([*read, *(c.source for c in self.conditions)]))
+        return list(dict.fromkeys([*read, *(s for term in self.terms for s in term.sources)]))
 
     @property
     def conditions(self) -> list[Condition]:
         """What it asks of its causes."""
-        return [term.condition for term in self.terms if term.condition is not None]
+        terms = [term for term in self.terms if isinstance(term, Term)]
+        return [term.condition for term in terms if term.condition is not None]
 
-    def step(self, inputs: Inputs, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """The next values, (world, object)."""
+    def distribution(self, inputs: Inputs, shape: tuple[int, ...]) -> Normal | Jumping:
+        """Of the next values."""
         result = np.zeros(shape, dtype=np.float32)
         if self.keep:
             result += self.keep * inputs[self.own][0]
         for term in self.terms:
             result += term.value(inputs)
-        if self.noise:
-            result += self.noise * rng.standard_normal(shape, dtype=np.float32)
-        return result
+        if self.jump:
+            return Jumping(result, self.noise, self.jump_chance, self.jump)
+        return Normal(result, self.noise)
 
     def __str__(self) -> str:
         words = [f"+ {self.keep:.2f} {self.own}"] if self.keep else []
         words += [str(term) for term in self.terms]
         words += [f"+ N(0, sd {self.noise:.3f})"] if self.noise else []
+        if self.jump:
+            words += [f"+ N(0, sd {self.jump:.2f}) with chance {self.jump_chance:.3f}"]
         words += [f"(a decoy of {self.decoy_of})"] if self.decoy_of else []
-        return f"{self.own.class_name}.{self.own.field_name}' = {' '.join(words).lstrip('+ ')}"
+        text = " ".join(words).removeprefix("+ ") or "0"
+        return f"{self.own.class_name}.{self.own.field_name}' = {text}"
 
 
 @dataclass(frozen=True)
-class CategoryMechanism:
+class CategoryMechanism(AbstractMechanism):
     """A step to the next category, with one chance where a condition holds, else with another.
 
     Others fulfil a condition if any of them does. Chances of 0 and 1 are no noise.
@@ -181,14 +205,13 @@ class CategoryMechanism:
         """What it asks of its causes."""
         return [] if self.condition is None else [self.condition]
 
-    def step(self, inputs: Inputs, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """The next categories, (world, object)."""
+    def distribution(self, inputs: Inputs, shape: tuple[int, ...]) -> NextCategory:
+        """Of the next categories."""
         chance = np.full(shape, self.low)
         for condition in self.conditions:
             holds = condition.holds(inputs)
             chance[holds if condition.source.is_local else holds.any(-1)] = self.high
-        moved: np.ndarray = (inputs[self.own][0] + (rng.random(shape) < chance)) % CATEGORIES
-        return moved
+        return NextCategory(inputs[self.own][0], chance, CATEGORIES)
 
     def __str__(self) -> str:
         odds = ""
@@ -197,6 +220,3 @@ class CategoryMechanism:
             odds = f"{self.high:.2f} if {whose}{self.condition} else "
         step = f"{self.own} + 1 (mod {CATEGORIES}) with chance {odds}{self.low:.2f}"
         return f"{self.own.class_name}.{self.own.field_name}' = {step}"
-
-
-Mechanism = RealMechanism | CategoryMechanism

@@ -12,9 +12,10 @@ from gymnasium.utils.env_checker import check_env
 
 import oocdm
 from oocdm.data.log import Arrays
-from oocdm.envs import generated
 from oocdm.envs.generated import GeneratedWorld
-from oocdm.envs.mechanisms import CategoryMechanism, RealMechanism
+from oocdm.envs.generated.mechanisms import CategoryMechanism, RealMechanism
+from oocdm.envs.generated.source import read
+from oocdm.envs.generated.worth import Effort
 from oocdm.errors import OocdmError
 from oocdm.graph import ClassGraph, Edge
 from oocdm.worlds.world import WorldState
@@ -187,11 +188,13 @@ def test_parents_conditions_and_decoys_are_as_promised_in_other_episodes_too():
         for m in world.mechanisms:
             name, field, _ = m.own
             present = state.present[name]
-            inputs = {s: generated._read(state, s, name) for s in m.sources}
-            plain = m.step(inputs, present.shape, np.random.default_rng(1))[present]
+            inputs = {s: read(state, s, name) for s in m.sources}
+            plain = m.distribution(inputs, present.shape).sample(np.random.default_rng(1))[present]
             for source, (values, counts) in inputs.items():
                 other = {**inputs, source: (values[shuffled], counts)}
-                changed = m.step(other, present.shape, np.random.default_rng(1))[present]
+                changed = m.distribution(other, present.shape).sample(np.random.default_rng(1))[
+                    present
+                ]
                 if isinstance(m, CategoryMechanism):
                     assert (changed != plain).mean() > 0.1
                 else:
@@ -259,6 +262,24 @@ def test_a_transition_follows_the_mechanisms(still):
     counted = b.terms[0].weight  # for one A above the threshold
     np.testing.assert_allclose(
         after["B"]["x1"], [[b.keep + counted, counted - b.keep, counted]], 1e-5
+    )
+
+
+# ---------------------------------------------------------------- what edges are worth
+
+
+def test_worths_are_remembered_and_only_of_true_edges():
+    world = world_of(4)
+    edge = Edge("A", "a", "A", "x2", is_local=False)
+    effort = Effort(num_draws=32, num_waves=0, max_values=60_000, max_moments=500)
+    first = world.worths([edge], effort)[edge]
+    # Whether another A does 2 is all that is unknown of x2, which has no noise.
+    assert first.nats == pytest.approx(np.log(3) - 2 / 3 * np.log(2), abs=0.12)
+    assert world.worths([edge], effort)[edge] is first
+    with pytest.raises(OocdmError) as error:
+        world.worths([Edge("A", "x1", "A", "x2", is_local=True)])
+    assert str(error.value) == (
+        "GeneratedWorld.worths: expected edges of the true graph, got `A.x2 <- self.x1`."
     )
 
 

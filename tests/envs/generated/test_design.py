@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oocdm.envs.design import MAX_OBJECTS, Design
-from oocdm.envs.mechanisms import RealMechanism, Source
+from oocdm.envs.generated.design import MAX_OBJECTS, Design
+from oocdm.envs.generated.mechanisms import RealMechanism
+from oocdm.envs.generated.source import Source
 
 
 def design(seed=0, varying=False, with_decoy=False, max_classes=3, max_fields=3):
@@ -22,6 +23,14 @@ def test_sizes_keep_to_their_limits():
     assert 1 in alone  # only a number that varies needs room to
     for d in drawn:
         assert any(f.action for c in d.schema.classes for f in d.schema.fields(c).values())
+
+
+def test_every_class_has_a_number_of_objects():
+    drawn = [design(seed, max_classes=5) for seed in range(40)]
+    assert {len(d.schema.classes) for d in drawn} == {2, 3, 4, 5}
+    assert all(set(d.max_objects) == set(d.schema.classes) for d in drawn)
+    for d in drawn:
+        assert [m.own for m in d.mechanisms()] == d.targets
 
 
 def test_each_state_field_has_one_mechanism():

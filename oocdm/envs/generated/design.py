@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from string import ascii_uppercase
 
 import numpy as np
 
-from oocdm.envs.mechanisms import (
+from oocdm.envs.generated.mechanisms import (
     CATEGORIES,
     CategoryMechanism,
     Condition,
-    Mechanism,
     RealMechanism,
     Sample,
-    Source,
     Term,
 )
+from oocdm.envs.generated.source import Source
 from oocdm.schema import Categorical, Field, ObjectClass, Real, Schema
 
 MAX_OBJECTS = 4  # of a class
@@ -34,7 +34,9 @@ class Design:
         self.seed, self.rng = seed, np.random.default_rng(seed)
         self.max_classes, self.max_fields = max_classes, max_fields
         self.schema = self._schema()
-        numbers = self.rng.integers(2 if varying else 1, MAX_OBJECTS + 1, size=3).tolist()
+        # Three at least: smaller worlds are the same whatever the largest number of classes.
+        size = max(3, len(self.schema.classes))
+        numbers = self.rng.integers(2 if varying else 1, MAX_OBJECTS + 1, size=size).tolist()
         self.max_objects = dict(zip(self.schema.classes, numbers, strict=False))
         self.sample: Sample = {}
         self.targets = [
@@ -52,9 +54,9 @@ class Design:
         for target in set(targets):
             self._redrawn[target] += 1
 
-    def mechanisms(self) -> list[Mechanism]:
+    def mechanisms(self) -> list[RealMechanism | CategoryMechanism]:
         """One for each state field; with a decoy, if there is a parent that it can resemble."""
-        drawn: dict[Source, Mechanism] = {}
+        drawn: dict[Source, RealMechanism | CategoryMechanism] = {}
         for i, (own, redrawn) in enumerate(self._redrawn.items()):
             self.rng = np.random.default_rng([*self.seed, i, redrawn])
             pool = [s for s in self.sources(own.class_name) if s != own and s[:2] != self.decoy]
@@ -69,9 +71,9 @@ class Design:
         return list(drawn.values())
 
     def _schema(self) -> Schema:
-        """Classes A, B and maybe C; real fields are called x, categories k, actions a."""
+        """Classes A, B and maybe more; real fields are called x, categories k, actions a."""
         rng = self.rng
-        names = "ABC"[: rng.integers(2, self.max_classes + 1)]
+        names = ascii_uppercase[: rng.integers(2, self.max_classes + 1)]
         actor = rng.choice(list(names))  # has an action in any case, others may have one
         classes = []
         for name in names:
