@@ -278,7 +278,7 @@ CALLS: dict[str, tuple[Callable[[SimpleNamespace], Call], dict[str, str]]] = {
     "Schedule": (
         lambda g: (oocdm.Schedule, {}),
         {f.name: "positive" for f in fields(oocdm.Schedule)}
-        | {"polish_steps": "seed", "patience": "seed", "held_out": "share"}
+        | {"polish_steps": "seed", "patience": "seed", "warm_up": "seed", "held_out": "share"}
         | {"optimiser": "name", "resolution": "number", "final_resolution": "number"},
     ),
     "ModelOptions": (

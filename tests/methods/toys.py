@@ -144,7 +144,8 @@ def changed(before: Snapshot, name: str) -> Snapshot:
     return Snapshot.of(SCHEMA, values)
 
 
-LEARNING = Schedule(3, 250, 300, 9, 128, 128, optimiser="adam", learning_rate=3e-3)
+# Few steps of plain Adam, all of them full ones.
+LEARNING = Schedule(3, 250, 300, 9, 128, 128, optimiser="adam", warm_up=0, learning_rate=3e-3)
 SMALL: dict[str, dict[str, Any]] = {
     "cdl": {"encoding": 24, "max_scored": 600},
     "cdl-a": {"encoding": 24, "keys": 16, "max_scored": 600},
