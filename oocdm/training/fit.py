@@ -64,6 +64,7 @@ from oocdm.training.run import (
     SCHEMA,
     can_go_on,
     graph_to_json,
+    has_leftovers,
     is_finished,
     new_run,
     read_checkpoint,
@@ -260,7 +261,7 @@ def resume(
     path = Path(folder)
     contents = Contents.of(path, ModelError)
     settings = Settings.read(contents)
-    if is_finished(contents) and not contents.has(CHECKPOINT):
+    if is_finished(contents) and not has_leftovers(contents):
         return _load(contents, settings, method)
     with locked("resume", path):
         sweep(path)

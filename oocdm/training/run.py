@@ -16,7 +16,7 @@ from torch import Tensor
 
 from oocdm.errors import FileError, GraphError, ModelError, SchemaError
 from oocdm.files import Contents, write_atomically
-from oocdm.files.lock import locked
+from oocdm.files.lock import LOCK, locked
 from oocdm.files.manifest import MANIFEST
 from oocdm.files.os_errors import told_as
 from oocdm.files.reading import parse_json
@@ -71,6 +71,11 @@ class _Position(TypedDict):
 def is_finished(contents: Contents) -> bool:
     """Whether a run was trained to its end: the last that is written is its manifest."""
     return contents.has(HISTORY) and (contents.has(MANIFEST) or not contents.has(CHECKPOINT))
+
+
+def has_leftovers(contents: Contents) -> bool:
+    """Whether a finished run was ended while it tidied up."""
+    return contents.has(str(Path(CHECKPOINT).parent)) or contents.has(LOCK)
 
 
 @contextmanager

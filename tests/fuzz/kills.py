@@ -146,8 +146,11 @@ def run_kills(count: int, seed: int, folder: Path, show: bool = False) -> dict[s
                 is_good = found in either
             else:
                 kills, found = try_training(here, rng, longest)
-                is_good = found == expected and _is_clean(here / "run")
+                is_good = found == expected
+                left = _leftovers(here / "run")
             word = "as if nothing had happened" if is_good else "another outcome"
+            if what == "training" and left:
+                word = f"left behind: {left}"
         except (Stuck, oocdm.OocdmError) as error:
             kills, word = 1, f"stuck: {error}"
         counts[f"{what}: kills"] += kills
@@ -163,10 +166,10 @@ def run_kills(count: int, seed: int, folder: Path, show: bool = False) -> dict[s
     return {"count": done, "seed": seed, "outcomes": dict(counts), "bad": bad}
 
 
-def _is_clean(run: Path) -> bool:
-    """Whether a finished run has nothing left over: no temporaries, checkpoints or locks."""
-    names = {p.name for p in run.iterdir()}
-    return "checkpoints" not in names and not any(n.startswith(".") for n in names)
+def _leftovers(run: Path) -> list[str]:
+    """What a finished run should not hold: temporaries, checkpoints or locks."""
+    names = sorted(p.name for p in run.iterdir())
+    return [n for n in names if n == "checkpoints" or n.startswith(".")]
 
 
 def main() -> None:

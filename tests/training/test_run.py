@@ -699,3 +699,14 @@ def test_a_new_run_is_not_mixed_with_an_old_one(folder: Path) -> None:
     with pytest.raises(ModelError, match="holds a run already"):
         fit(DATA, Oofull(schedule=QUICK), folder=folder)
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_run_that_was_killed_while_it_tidied_up_is_tidied_up(folder: Path) -> None:
+    """The checkpoint was removed already, its folder and the lock were not."""
+    before = load(folder)
+    (folder / CHECKPOINT).parent.mkdir()
+    (folder / ".lock").touch()
+    names = {path.name for path in folder.iterdir()}
+    after = resume(folder)
+    assert after.graph == before.graph
+    assert names - {path.name for path in folder.iterdir()} == {"checkpoints", ".lock"}
