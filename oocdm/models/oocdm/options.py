@@ -23,6 +23,9 @@ class ModelOptions:
     heads: Count = 2  # attention heads, each of width local_dim / heads
     message_dim: Count = 16  # channels summed over the other objects
     decoder_dim: Count = 32
+    pairs: bool = True  # filters of both ends of a pair, times values of the sender
+    pair_hidden: Count = 16  # hidden units of a pair
+    pair_dim: Count = 8  # filtered values that are summed over the senders
     aggregators: tuple[Literal["attention", "sum"], ...] = ("sum",)
     # Values themselves beside their encodings, one-hot codes of whole numbers, the largest and
     # smallest values among the other objects, and whether discrete attributes of two objects agree.
@@ -61,6 +64,7 @@ class ModelOptions:
                 enrich=False,
                 predict_change=False,
                 linear_path=False,
+                pairs=False,
                 structure_aware=False,
                 normalise=False,
                 clamp_means=False,

@@ -4,6 +4,7 @@ from oocdm.models.oocdm.parts.attention import Attention
 from oocdm.models.oocdm.parts.extremes import Extremes
 from oocdm.models.oocdm.parts.local import Local
 from oocdm.models.oocdm.parts.messages import Messages
+from oocdm.models.oocdm.parts.pairs import Pairs
 from oocdm.models.oocdm.parts.part import AbstractPart
 
 # In the order of their features.
@@ -12,4 +13,5 @@ PARTS: list[type[AbstractPart]] = [
     Attention,
     Messages,
     Extremes,
+    Pairs,
 ]
