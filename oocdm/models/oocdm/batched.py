@@ -42,7 +42,7 @@ class Batched:
     def __init__(self, predictor: ClassPredictor, masks: Masks) -> None:
         self.predictor, self.c, self.masks = predictor, predictor.c, masks
         layer = predictor.first_layer(masks)
-        self.widths = layer.widths
+        self.layer = layer
         self.linear: list[tuple[AbstractLinear, Tensor]] = []
         self.gathered: list[Gathered] = []
         bias = layer.bias()
@@ -78,7 +78,7 @@ class Batched:
                     found = found * gate[:, None, :, None]
                 first = self._add(first, found, part.weight)
         out, linear = self.predictor.finish(
-            first.transpose(0, 1), self.widths, self.masks, (known.shape[0], known.shape[1])
+            first.transpose(0, 1), self.layer, self.masks, (known.shape[0], known.shape[1])
         )
         has_self = self.masks.spread(self.masks.self_edges(self.c), len(out)).unsqueeze(1)
         return head(out, linear, values, known, has_self)
@@ -89,7 +89,7 @@ class Batched:
         for part, weight in self.linear:
             rows = seen.inputs.received(self.c, part.rows(seen.for_all()))
             first = torch.baddbmm(first, rows.reshape(num, -1, rows.shape[2]), weight)
-        return first.view(-1, self.predictor.num_targets, sum(self.widths))
+        return first.view(-1, self.predictor.num_targets, sum(self.layer.widths.values()))
 
     def _add(self, first: Tensor, gathered: Tensor, weight: Tensor) -> Tensor:
         """The first layer with what others send: (batch * object, target, out)."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+NAME = "linear map"  # of its block of the first layer; it is no path
+
 
 class LinearMap(nn.Module):
     """A linear map beside the network, for the means: what is a sum goes on as one elsewhere.

@@ -33,7 +33,7 @@ class WithNeighbours:
     def __init__(self, predictor: ClassPredictor, masks: Masks, elements: np.ndarray) -> None:
         self.predictor, self.c, self.masks = predictor, predictor.c, masks
         layer, turns = predictor.first_layer(masks), Turns(predictor.c, masks, elements)
-        self.widths = layer.widths
+        self.layer = layer
         self.linear: list[tuple[AbstractLinear, Tensor]] = []
         self.gathered: list[tuple[AbstractGathered, GatherNeighbours, Tensor]] = []
         bias = layer.bias()
@@ -66,8 +66,8 @@ class WithNeighbours:
             for part, gather, weight in self.gathered:
                 found = gather_neighbours_received(part, gather, seen)
                 first.baddbmm_(found.reshape(len(weight), batch * objects, found.shape[-1]), weight)
-        first = first.view(self.predictor.num_targets, num * batch * objects, sum(self.widths))
-        out, linear = self.predictor.finish(first, self.widths, self.masks, (num * batch, objects))
+        first = first.view(self.predictor.num_targets, num * batch * objects, first.shape[2])
+        out, linear = self.predictor.finish(first, self.layer, self.masks, (num * batch, objects))
         has_self = self.masks.spread(self.masks.self_edges(self.c), len(out)).unsqueeze(1)
         values, known = values.repeat(num, 1, 1, 1), known.repeat(num, 1, 1)
         return head(out, linear, values, known, has_self)

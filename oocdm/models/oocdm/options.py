@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from oocdm.errors import ModelError
 from oocdm.models.head import PAPER_SIGMA_FLOOR, HeadOptions
-from oocdm.reading import Count, Positive, check_fields, known_name, read
+from oocdm.reading import Count, CountOrZero, Positive, check_fields, known_name, read
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class ModelOptions:
     heads: Count = 2  # attention heads, each of width local_dim / heads
     message_dim: Count = 16  # channels summed over the other objects
     decoder_dim: Count = 32
+    product_rank: CountOrZero = 4  # products of two linear maps of all features; 0 for none
     pairs: bool = True  # filters of both ends of a pair, times values of the sender
     pair_hidden: Count = 16  # hidden units of a pair
     pair_dim: Count = 8  # filtered values that are summed over the senders
@@ -50,6 +51,11 @@ class ModelOptions:
             )
 
     @property
+    def has_products(self) -> bool:
+        """Whether there are products; they stand beside the network, as the linear map does."""
+        return self.linear_path and self.product_rank > 0
+
+    @property
     def head(self) -> HeadOptions:
         """The options that every kind of world model has."""
         return HeadOptions(self.predict_change, self.clamp_means, self.sigma_floor)
@@ -64,6 +70,7 @@ class ModelOptions:
                 enrich=False,
                 predict_change=False,
                 linear_path=False,
+                product_rank=0,
                 pairs=False,
                 structure_aware=False,
                 normalise=False,

@@ -9,24 +9,28 @@ from torch import Tensor, nn
 from oocdm.models.features import Featuriser
 from oocdm.models.named import ModulesByName
 from oocdm.models.oocdm.first_layer import FirstLayer
+from oocdm.models.oocdm.linear_map import NAME as LINEAR_MAP
 from oocdm.models.oocdm.linear_map import LinearMap
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.network import NAME, Network
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.parts import PARTS
 from oocdm.models.oocdm.parts.part import AbstractPart, Place
+from oocdm.models.oocdm.products import NAME as PRODUCTS
+from oocdm.models.oocdm.products import Products
 
 
 def paths_of(options: ModelOptions) -> tuple[str, ...]:
     """What a target of such a network may do without.
 
     >>> paths_of(ModelOptions())
-    ('network', 'messages', 'extremes')
+    ('network', 'products', 'messages', 'extremes', 'pairs')
     >>> paths_of(ModelOptions.preset("paper"))
     ()
     """
     network = (NAME,) if options.linear_path else ()
-    return (*network, *(p.name for p in PARTS if p.is_path and p.is_used(options)))
+    products = (PRODUCTS,) if options.has_products else ()
+    return (*network, *products, *(p.name for p in PARTS if p.is_path and p.is_used(options)))
 
 
 class ClassPredictor(nn.Module):
@@ -55,6 +59,9 @@ class ClassPredictor(nn.Module):
         self.linear_map: LinearMap | None = None
         if options.linear_path:
             self.linear_map = LinearMap(self.num_targets, width, outputs, known)
+        self.products: Products | None = None
+        if options.has_products:
+            self.products = Products(self.num_targets, width, options.product_rank, outputs)
 
     def features(self) -> list[tuple[AbstractPart, int]]:
         """All parts, each with the place of its first feature."""
@@ -65,20 +72,25 @@ class ClassPredictor(nn.Module):
         return found
 
     def first_layer(self, masks: Masks) -> FirstLayer:
-        """The layer that network and linear map begin with, under some structures."""
+        """The layer that network, linear map and products begin with, under some structures."""
         elements = masks.elements(self.c).transpose(0, 1)
-        block, bias = self.network.first(elements)
-        if self.linear_map is None:
-            return FirstLayer((block,), (bias,))
-        maps, zero = self.linear_map.first(elements)
-        return FirstLayer((block, maps), (bias, zero))
+        found = {NAME: self.network.first(elements)}
+        if self.linear_map is not None:
+            found[LINEAR_MAP] = self.linear_map.first(elements)
+        if self.products is not None:
+            found[PRODUCTS] = self.products.first()
+        blocks, biases = ({name: pair[i] for name, pair in found.items()} for i in range(2))
+        return FirstLayer(blocks, biases)
 
     def finish(
-        self, first: Tensor, widths: list[int], masks: Masks, leading: tuple[int, int]
+        self, first: Tensor, layer: FirstLayer, masks: Masks, leading: tuple[int, int]
     ) -> tuple[Tensor, Tensor | None]:
-        """From the first layer, (target, row, out), to outputs of network and linear map."""
-        hidden, *linear = first.split(widths, dim=-1)
-        out = self.network.finish(hidden, masks, self.c, leading)
-        if not linear:
+        """From the first layer, (target, row, out), to outputs of network, and of all beside it."""
+        pieces = layer.split(first)
+        out = self.network.finish(pieces[NAME], masks, self.c, leading)
+        if self.linear_map is None:
             return out, None
-        return out, linear[0].unflatten(1, leading).permute(1, 2, 0, 3)
+        beside = pieces[LINEAR_MAP].unflatten(1, leading).permute(1, 2, 0, 3)
+        if self.products is not None and masks.has_path(self.c, PRODUCTS).any():
+            beside = beside + self.products.finish(pieces[PRODUCTS], masks, self.c, leading)
+        return out, beside

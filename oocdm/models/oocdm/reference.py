@@ -19,6 +19,7 @@ from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.network import NAME
 from oocdm.models.oocdm.parts.part import SeenByTarget
 from oocdm.models.oocdm.predictor import ClassPredictor
+from oocdm.models.oocdm.products import NAME as PRODUCTS
 from oocdm.models.prediction import ClassPrediction
 
 # [class][field]: an attribute of all objects of a class, encoded: (batch, object, channel).
@@ -80,7 +81,10 @@ def _predict(
     out = predictor.network.literal(i, features, elements, is_on(NAME))
     if predictor.linear_map is None:
         return out, None
-    return out, predictor.linear_map.literal(i, features, elements)
+    beside = predictor.linear_map.literal(i, features, elements)
+    if predictor.products is not None:
+        beside = beside + predictor.products.literal(i, features, is_on(PRODUCTS))
+    return out, beside
 
 
 def _seen(

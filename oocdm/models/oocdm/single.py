@@ -15,10 +15,12 @@ from torch import Tensor
 
 from oocdm.models.head import Head
 from oocdm.models.oocdm.first_layer import FirstLayer
+from oocdm.models.oocdm.linear_map import NAME as LINEAR_MAP
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.network import NAME
 from oocdm.models.oocdm.parts.part import Reading, Target
 from oocdm.models.oocdm.predictor import ClassPredictor
+from oocdm.models.oocdm.products import NAME as PRODUCTS
 from oocdm.models.oocdm.view import View
 
 # Mean and sigma (batch * object, component), or logits (batch * object, all values) and nothing.
@@ -47,11 +49,13 @@ class SingleTarget:
             for k in self.schema.classes
             if (fields := _chosen(self.schema.fields(k), masks.others(k, self.c)[0, :, i]))
         }
-        self.has_network = bool(masks.has_path(self.c, NAME)[0, i])
-        own_layer = layer.of_target(i).without_outputs(head.num_linear(v))
-        if not self.has_network:
-            own_layer = FirstLayer(own_layer.blocks[1:], own_layer.biases[1:])
-        self.widths = own_layer.widths
+        num_linear = head.num_linear(v)
+        own_layer = layer.of_target(i).without_outputs(LINEAR_MAP, num_linear)
+        is_off = {path for path in (NAME, PRODUCTS) if not masks.has_path(self.c, path)[0, i]}
+        self.layer = own_layer = own_layer.only(own_layer.blocks.keys() - is_off)
+        self.multiply = None
+        if predictor.products is not None and PRODUCTS not in is_off:
+            self.multiply = predictor.products.of_target(i, num_linear)
         target = Target(self.c, i, self.own, self.others, masks, reading)
         self.parts = []
         weights, biases_of_own = [], []
@@ -76,12 +80,13 @@ class SingleTarget:
         first, *own = self.project(view).split_with_sizes(self.own_widths, 1)
         for part, rows in zip(self.parts[1:], own, strict=True):
             part.add(first, rows, view)
-        pieces = list(first.split_with_sizes(self.widths, 1))
-        if self.has_network:
-            out = self.network(pieces.pop(0))
-        else:
-            out = self.constant.expand(len(first), -1)
-        return self.head(out, pieces[0] if pieces else None, view.numbers(self.c, self.v))
+        pieces = self.layer.split(first)
+        hidden = pieces.get(NAME)
+        out = self.constant.expand(len(first), -1) if hidden is None else self.network(hidden)
+        beside = pieces.get(LINEAR_MAP)
+        if beside is not None and self.multiply is not None:
+            beside = beside + self.multiply(pieces[PRODUCTS])
+        return self.head(out, beside, view.numbers(self.c, self.v))
 
 
 def _chosen(fields: Mapping[str, object], flags: Tensor) -> tuple[str, ...]:

@@ -12,21 +12,22 @@ TARGETS, FEATURES = 3, 6
 def layer(structures: int) -> FirstLayer:
     """A network's block that is the same for all, and a linear map of each structure."""
     torch.manual_seed(0)
-    blocks = torch.randn(TARGETS, 1, FEATURES, 4), torch.randn(TARGETS, structures, FEATURES, 2)
-    biases = torch.randn(TARGETS, structures, 4), torch.zeros(TARGETS, 1, 2)
+    shapes = {"network": (1, FEATURES, 4), "map": (structures, FEATURES, 2)}
+    blocks = {name: torch.randn(TARGETS, *shape) for name, shape in shapes.items()}
+    biases = {"network": torch.randn(TARGETS, structures, 4), "map": torch.zeros(TARGETS, 1, 2)}
     return FirstLayer(blocks, biases)
 
 
 def test_blocks_stand_side_by_side() -> None:
     for num in (1, 5):
         made = layer(num)
-        assert made.widths == [4, 2]
+        assert made.widths == {"network": 4, "map": 2}
         weight, bias = made.weight(), made.bias()
         assert weight.shape == (TARGETS, num, FEATURES, 6) and bias.shape == (TARGETS, num, 6)
         for s in range(num):
-            assert torch.equal(weight[:, s, :, :4], made.blocks[0][:, 0])
-            assert torch.equal(weight[:, s, :, 4:], made.blocks[1][:, s])
-            assert torch.equal(bias[:, s, :4], made.biases[0][:, s])
+            assert torch.equal(weight[:, s, :, :4], made.blocks["network"][:, 0])
+            assert torch.equal(weight[:, s, :, 4:], made.blocks["map"][:, s])
+            assert torch.equal(bias[:, s, :4], made.biases["network"][:, s])
         assert not bias[..., 4:].any()
 
 

@@ -319,7 +319,10 @@ def test_field_names_that_modules_use_are_usable() -> None:
 
 
 USERS = ("of_Ball", "of_Wall")
-SHARED = {"local.weight", "attention.weight", "messages.own_weight", "messages.weight"}
+SHARED = {
+    *("local.weight", "attention.weight", "messages.own_weight", "messages.weight"),
+    *("pairs.own_weight", "pairs.weight", "pairs.between_weight"),
+}
 
 
 @pytest.mark.parametrize("chosen", [*PRESETS, MIXED], ids=["default", "paper", "mixed"])
@@ -337,7 +340,7 @@ def test_every_parameter_is_in_one_group(chosen: ModelOptions) -> None:
     everything = [id(p) for group in groups for p in group["params"]]
     assert sorted(everything) == sorted(names)
     rest, shared, *maps = ({names[id(p)] for p in group["params"]} for group in groups)
-    used = {"local", *chosen.aggregators}
+    used = {"local", *chosen.aggregators, *(["pairs"] if chosen.pairs else [])}
     assert shared == {
         f"predictors.parts.{name}"
         for name in SHARED

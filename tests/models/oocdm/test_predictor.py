@@ -16,11 +16,19 @@ BOTH = ("attention", "sum")
 @pytest.mark.parametrize(
     ("options", "parts", "paths"),
     [
-        (ModelOptions(), ["local", "messages", "extremes"], ("network", "messages", "extremes")),
-        (ModelOptions.preset("paper"), ["local", "attention"], ()),
-        (ModelOptions(linear_path=False, enrich=False), ["local", "messages"], ("messages",)),
         (
-            ModelOptions(aggregators=BOTH),
+            ModelOptions(),
+            ["local", "messages", "extremes", "pairs"],
+            ("network", "products", "messages", "extremes", "pairs"),
+        ),
+        (ModelOptions.preset("paper"), ["local", "attention"], ()),
+        (
+            ModelOptions(linear_path=False, enrich=False, pairs=False),
+            ["local", "messages"],
+            ("messages",),
+        ),
+        (
+            ModelOptions(aggregators=BOTH, pairs=False, product_rank=0),
             ["local", "attention", "messages", "extremes"],
             ("network", "messages", "extremes"),
         ),
@@ -35,6 +43,7 @@ def test_options_choose_parts_and_paths(
     assert list(predictor.parts) == parts
     assert paths_of(options) == model.layout.paths == paths
     assert (predictor.linear_map is None) == (not options.linear_path)
+    assert (predictor.products is None) == ("products" not in paths)
 
 
 def test_features_stand_one_after_the_other() -> None:
@@ -47,21 +56,23 @@ def test_features_stand_one_after_the_other() -> None:
 
 
 def test_the_first_layer_begins_network_and_linear_map() -> None:
-    model = model_of()
+    model = model_of(ModelOptions(product_rank=3))
     predictor = model.predictors["Ant"]
     masks = Masks(model.layout, model.structures(model.layout.structure(True)))
     layer = predictor.first_layer(masks)
     outputs = model.heads["Ant"].num_outputs
-    assert layer.widths == [32, outputs]
-    first = torch.randn(3, 10, 32 + outputs, dtype=torch.float64)
-    out, linear = predictor.finish(first.clone(), layer.widths, masks, (5, 2))
-    assert linear is not None
-    assert torch.equal(linear[4, 1, 2], first[2, 9, 32:])
+    assert layer.widths == {"network": 32, "linear map": outputs, "products": 6}
+    first = torch.randn(3, 10, 38 + outputs, dtype=torch.float64)
+    out, beside = predictor.finish(first.clone(), layer, masks, (5, 2))
+    assert beside is not None
+    factors = first[2, 9, 32 + outputs :]
+    multiplied = (factors[:3] * factors[3:]) @ predictor.products.second[2]
+    torch.testing.assert_close(beside[4, 1, 2], first[2, 9, 32 : 32 + outputs] + multiplied)
     torch.testing.assert_close(
         out, predictor.network.finish(first[..., :32].clone(), masks, "Ant", (5, 2))
     )
     plain = model_of(ModelOptions(linear_path=False, structure_aware=False))
     masks = Masks(plain.layout, plain.structures(plain.layout.structure(True)))
     layer = plain.predictors["Ant"].first_layer(masks)
-    assert layer.widths == [32]
-    assert plain.predictors["Ant"].finish(first[..., :32], [32], masks, (5, 2))[1] is None
+    assert layer.widths == {"network": 32}
+    assert plain.predictors["Ant"].finish(first[..., :32], layer, masks, (5, 2))[1] is None
