@@ -177,4 +177,6 @@ def evaluate(run: Run, data: Data, threads: Threads = 1, as_json: AsJson = False
     report = oocdm.evaluate(result, oocdm.load_dataset(data))
     out.say(evaluation_table(report))
     out.say(f"\nAILL {report.aill:.3f} on {report.transitions:,} transitions")
+    for note in report.outside:
+        out.say(note)
     out.finish({"run": str(run), "data": str(data), **report.to_json()})

@@ -123,6 +123,9 @@ def show_result(out: Output, result: FitResult, run: Path) -> None:
     from oocdm.report.terminal import graph_text
 
     out.say(graph_text(result.graph, result.evidence))
+    kept = result.kept_undecided
+    if kept:
+        out.say(f"\nPredicts with undecided edges as well: {', '.join(kept)}")
     picture = run / PICTURE if (run / PICTURE).is_file() else None
     where = "" if picture is None else f", picture in {picture}"
     out.say(f"\nTrained in {result.seconds:.0f} s. Run in {run}{where}")
@@ -132,6 +135,8 @@ def show_result(out: Output, result: FitResult, run: Path) -> None:
             "method": result.method.name,
             "seed": result.seed,
             **result.graph.to_json(),
+            "kept_undecided": list(kept),
+            "settled": result.settled,
             "rounds": result.history,
             "seconds": result.seconds,
             "ran_out": result.ran_out,
