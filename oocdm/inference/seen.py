@@ -18,7 +18,9 @@ from oocdm.reading import CountOrZero, Range, known_name, read
 from oocdm.schema import Boolean, Field, Schema
 
 TAIL = 0.001  # the share of values at each end, and of a category, that counts as hardly seen
-NOTED = 0.01  # share of many values that must lie outside to be told: some always do
+# Share of many values that must lie outside to be told, since some always do; of a field with few
+# values to learn from more of them, as many as so many of those.
+NOTED, FEW = 0.01, 10
 MOST_SHOWN = 8  # categories that are printed
 
 
@@ -166,7 +168,8 @@ class Seen:
     def notes(self, counts: Mapping[str, np.ndarray], where: str = "") -> Iterator[str]:
         """A sentence about each field of which more than a few values lie outside."""
         for name, (num_out, num) in counts.items():
-            if num_out > NOTED * num:
+            count = self[name].count
+            if num_out > (max(NOTED, FEW / count) * num if count else 0):
                 share, words = 100 * num_out / num, self[name].words(self._kind(name))
                 many = f"{share:.0f}" if share >= 10 else f"{share:.2g}"
                 yield f"{many} % of {name}{where} lie outside what was seen ({words})"

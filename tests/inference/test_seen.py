@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -93,9 +94,15 @@ def test_where_nothing_was_seen_everything_is_outside() -> None:
 
 
 def test_many_values_are_told_if_more_than_a_few_are_outside() -> None:
-    seen = Seen(SCHEMA, {"Car.vx": SeenField(9, (-1.0,), (-1.0,), (1.0,), (1.0,))})
+    seen = Seen(SCHEMA, {"Car.vx": SeenField(9999, (-1.0,), (-1.0,), (1.0,), (1.0,))})
     few, many = (np.array([n, 1000]) for n in (10, 11))
     assert list(seen.notes({"Car.vx": few})) == []
+    hardly = Seen(SCHEMA, {"Car.vx": replace(seen["Car.vx"], count=100)})
+    assert list(hardly.notes({"Car.vx": many})) == []
+    nothing = Seen(SCHEMA, {"Car.vx": SeenField(0)})
+    assert list(nothing.notes({"Car.vx": np.array([1, 1000])})) == [
+        "0.1 % of Car.vx lie outside what was seen (no value was)"
+    ]
     assert list(seen.notes({"Car.vx": many}, " at the start")) == [
         "1.1 % of Car.vx at the start lie outside what was seen (0.1 %: -1 to 1)"
     ]
@@ -145,7 +152,7 @@ def first(episode: int) -> int:
 def test_evaluate_tells_which_fields_are_elsewhere() -> None:
     cells = DATA.transitions().before
     assert evaluate(RESULT, DATA).outside == tuple(SEEN.notes(SEEN.count(cells)))
-    narrow = {**SEEN.fields, "Car.vx": SeenField(9, (0.0,), (0.0,), (0.001,), (0.001,))}
+    narrow = {**SEEN.fields, "Car.vx": SeenField(9999, (0.0,), (0.0,), (0.001,), (0.001,))}
     elsewhere = SimpleNamespace(**{**vars(RESULT), "seen": Seen(SCHEMA, narrow)})
     report = evaluate(elsewhere, DATA)
     text = "Car.vx lie outside what was seen (0.1 %: 0 to 0.001)"
