@@ -149,14 +149,8 @@ def counterfactual(
     checked_result("counterfactual", result)
     data = checked_data("counterfactual", data)
     check_fit("counterfactual", result, data)
-    if episode not in data.episode_ids:
-        raise DataError(f"counterfactual: the dataset has no episode {episode!r}.")
     numbers = data.step[data.starts]
-    rows = np.flatnonzero((data.episode_of == episode) & (numbers >= step))
-    if len(rows) == 0 or numbers[rows[0]] != step:
-        raise DataError(f"counterfactual: episode {episode} has no transition at step {step}.")
-    gaps = np.flatnonzero(np.diff(numbers[rows]) > 1)  # what happened there nobody knows
-    rows = rows[: gaps[0] + 1 if len(gaps) else None][:horizon]
+    rows = _rows_from(data, episode, step)[:horizon]
     dynamics = Dynamics(result, graph=graph)
     generator = torch.Generator().manual_seed(seed)
     settings = _read(do, data, rows[:1], step)
@@ -182,6 +176,18 @@ def counterfactual(
     if seen is None:
         return answer
     return replace(answer, outside=tuple(_outside(seen, settings, answer)))
+
+
+def _rows_from(data: Dataset, episode: int, step: int) -> np.ndarray:
+    """The transitions of an episode from a step on, to its end or a gap."""
+    if episode not in data.episode_ids:
+        raise DataError(f"counterfactual: the dataset has no episode {episode!r}.")
+    numbers = data.step[data.starts]
+    rows = np.flatnonzero((data.episode_of == episode) & (numbers >= step))
+    if len(rows) == 0 or numbers[rows[0]] != step:
+        raise DataError(f"counterfactual: episode {episode} has no transition at step {step}.")
+    gaps = np.flatnonzero(np.diff(numbers[rows]) > 1)  # what happened there nobody knows
+    return rows[: gaps[0] + 1 if len(gaps) else None]
 
 
 def _outside(
