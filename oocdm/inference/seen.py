@@ -66,7 +66,7 @@ class SeenField:
         leading = values.shape[: values.ndim - len(field.shape)]
         numbers = values.double().reshape(*leading, field.size)
         low, high = (torch.tensor(ends, dtype=torch.float64) for ends in (self.low, self.high))
-        return ((numbers < low) | (numbers > high)).any(-1)
+        return ~((numbers >= low) & (numbers <= high)).all(-1)  # nor is NaN inside
 
     def words(self, field: Field) -> str:
         """What was seen, in short."""

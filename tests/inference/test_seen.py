@@ -68,6 +68,7 @@ def test_one_value_outside_is_told_in_words() -> None:
     text = "vx = 10 lies outside what was seen of Car.vx (0.1 %: -3.1 to 4.2)"
     assert few.outside("vx", "Car.vx", 10.0) == text
     assert few.outside("vx", "Car.vx", 4.2) is None
+    assert few.outside("vx", "Car.vx", float("nan")) is not None
     assert few.outside("vx", "Car.vx", -5.0) is not None  # seen, but hardly
     ends = ((0.0, 0.0), (0.0, 0.5), (1.0, 1.0), (2.0, 2.0))
     plane = Seen(SCHEMA, {"Car.place": SeenField(9, *ends)})
