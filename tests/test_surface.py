@@ -40,6 +40,7 @@ NAMES = {
     *("discover", "discover_variables", "discover_by_tests", "Discovery"),
     *("evaluate", "Evaluation", "FieldReport", "check_assumptions", "Finding"),
     *("rollout", "Rollout", "counterfactual", "Counterfactual", "explain", "Explanation"),
+    *("Seen", "SeenField"),
     *("Dynamics", "with_actions"),
     *("Planner", "CEM", "ICEM", "MPPI", "Agent", "MPC", "RandomAgent"),
     *("Simulator", "LearnedSimulator", "TrueSimulator"),

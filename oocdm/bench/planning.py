@@ -58,7 +58,7 @@ def _compare(fitted: FitResult, repeats: int, tell: Tell | None) -> Result:
     assert isinstance(fitted.model, OocdmModel)
     twin = fitted.model.literal()
     simulator = LearnedSimulator(fitted, _task(), PLANNER.horizon)
-    literal = SimpleNamespace(model=twin, graph=fitted.graph)
+    literal = SimpleNamespace(model=twin, graph=fitted.prediction_graph)
     state = _states(4, repeats)
     fast, slow = _Planner(fitted, prune=True), _Planner(literal, prune=False)
     few = min(repeats, REFERENCE_REPEATS)

@@ -391,7 +391,7 @@ class _Trial:
 
     def _predicts_as(self, model: AbstractWorldModel, result: FitResult) -> bool:
         """Whether a model predicts as that of a result does, under its graph."""
-        structure = result.model.structure(result.graph)
+        structure = result.model.structure(result.prediction_graph)
         ours, theirs = (
             each.compile_for(structure)(self.batch.before) for each in (model, result.model)
         )

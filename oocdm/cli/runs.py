@@ -9,7 +9,15 @@ import typer
 
 import oocdm
 from oocdm.cli.output import AsJson, Output, Seed, Threads, use_threads
-from oocdm.cli.training import PICTURE, choose_method, draw, follow, read_graph, show_result
+from oocdm.cli.training import (
+    PICTURE,
+    choose_method,
+    draw,
+    follow,
+    read_graph,
+    say_what_predicts,
+    show_result,
+)
 from oocdm.errors import ModelError
 from oocdm.report.progress import ProgressBar
 
@@ -177,4 +185,7 @@ def evaluate(run: Run, data: Data, threads: Threads = 1, as_json: AsJson = False
     report = oocdm.evaluate(result, oocdm.load_dataset(data))
     out.say(evaluation_table(report))
     out.say(f"\nAILL {report.aill:.3f} on {report.transitions:,} transitions")
+    for note in report.outside:
+        out.say(note)
+    say_what_predicts(out, result)
     out.finish({"run": str(run), "data": str(data), **report.to_json()})

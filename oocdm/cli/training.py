@@ -118,11 +118,19 @@ def draw(run: Path, result: FitResult, true: ClassGraph | None = None) -> None:
     save_adjacency(run / PICTURE, result.graph, result.evidence, true)
 
 
+def say_what_predicts(out: Output, result: FitResult) -> None:
+    """Tell in a line if the model predicts with more than is claimed."""
+    if result.kept_undecided:
+        edges = ", ".join(result.kept_undecided)
+        out.say(f"\nPredicts with undecided edges as well: {edges}")
+
+
 def show_result(out: Output, result: FitResult, run: Path) -> None:
     """Tell what was learned and where it is."""
     from oocdm.report.terminal import graph_text
 
     out.say(graph_text(result.graph, result.evidence))
+    say_what_predicts(out, result)
     picture = run / PICTURE if (run / PICTURE).is_file() else None
     where = "" if picture is None else f", picture in {picture}"
     out.say(f"\nTrained in {result.seconds:.0f} s. Run in {run}{where}")
@@ -132,6 +140,8 @@ def show_result(out: Output, result: FitResult, run: Path) -> None:
             "method": result.method.name,
             "seed": result.seed,
             **result.graph.to_json(),
+            "kept_undecided": list(result.kept_undecided),
+            "settled": result.settled,
             "rounds": result.history,
             "seconds": result.seconds,
             "ran_out": result.ran_out,

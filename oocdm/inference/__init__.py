@@ -8,6 +8,7 @@ from oocdm.inference.explain import Explanation, Reason, explain
 from oocdm.inference.fitted import Fitted
 from oocdm.inference.reach import reached, reaching
 from oocdm.inference.rollout import Rollout, rollout
+from oocdm.inference.seen import Seen, SeenField
 
 __all__ = [
     "Counterfactual",
@@ -19,6 +20,8 @@ __all__ = [
     "Fitted",
     "Reason",
     "Rollout",
+    "Seen",
+    "SeenField",
     "check_assumptions",
     "counterfactual",
     "evaluate",

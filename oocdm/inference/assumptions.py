@@ -13,7 +13,13 @@ from torch import Tensor
 
 from oocdm.data.dataset import Dataset
 from oocdm.errors import DataError, ModelError
-from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
+from oocdm.inference.fitted import (
+    Fitted,
+    check_fit,
+    checked_data,
+    checked_result,
+    prediction_graph,
+)
 from oocdm.models.prediction import FieldDistribution, NormalField
 from oocdm.models.scales import as_numbers
 from oocdm.reading import Count, checked
@@ -207,7 +213,7 @@ def _residuals(result: Fitted, data: Dataset, batch_size: int) -> list[_Residual
             cells = data.cells[c]
             common[c, v] = _most_common(schema.field(c, v), cells.values[v][cells.observed[v]])
             parts[c, v] = np.zeros((*here.shape, schema.field(c, v).size))
-    predict = model.compile_for(result.graph)
+    predict = model.compile_for(prediction_graph(result))
     for start in range(0, len(data), batch_size):
         rows = np.arange(start, min(start + batch_size, len(data)))
         transitions = data.transitions(rows).to(model.device)

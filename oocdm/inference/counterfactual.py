@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.values import read_value
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Variable
+from oocdm.graph.class_graph import GivenGraph
 from oocdm.inference.dynamics import Dynamics
 from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
 from oocdm.inference.names import place_hint, read_variable
+from oocdm.inference.seen import Seen, seen_by
 from oocdm.inference.words import both_in_words, counted
 from oocdm.models.prediction import Predictions
 from oocdm.models.world_model import AbstractWorldModel
@@ -56,7 +58,8 @@ class Counterfactual:
 
     `actual` and `imagined` hold the states after each step, `steps` the numbers of these steps.
     Numbers count as changed if they differ by a thousandth of the spread of their field, which
-    `spreads` tells, as `spreads["Ball.x"]`; 1 where it does not.
+    `spreads` tells, as `spreads["Ball.x"]`; 1 where it does not. `outside` tells what was set, or
+    came of it, that was hardly seen in training: from there on the answer is a guess.
 
     >>> from oocdm.schema import ObjectClass, Schema
     >>> class Ball(ObjectClass):
@@ -72,6 +75,7 @@ class Counterfactual:
     actual: tuple[Snapshot, ...]
     imagined: tuple[Snapshot, ...]
     spreads: Mapping[str, Tensor] = field(default_factory=dict)
+    outside: tuple[str, ...] = ()  # of what was seen in training, in words
 
     def changes(self) -> list[Change]:
         """All variables that differ, in the order of time."""
@@ -103,7 +107,8 @@ class Counterfactual:
         return f"Counterfactual({steps}, {changes})"
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.changes())) or "nothing would have changed"
+        changes = list(map(str, self.changes())) or ["nothing would have changed"]
+        return "\n".join([*changes, *self.outside])
 
 
 @checked(ModelError)
@@ -116,6 +121,7 @@ def counterfactual(
     hold: bool = False,
     horizon: Annotated[Count, "It is how many steps the answer has."] | None = None,
     seed: Seed = 0,
+    graph: GivenGraph | None = None,
 ) -> Counterfactual:
     """What would have happened if some variables had been set at one step of an episode.
 
@@ -124,7 +130,8 @@ def counterfactual(
     their objects are there; a static field keeps what it is set to. All other actions are as
     logged, and so is the noise: what chance brought in each transition, by the model's light, it
     brings again. For choices, whole numbers and values at a bound of their field several noises
-    fit what was logged; `seed` draws one.
+    fit what was logged; `seed` draws one. `graph` is one to predict with in place of the result's
+    own.
     Objects come and go as they did, and other values that were not logged stay unknown. They are
     numbered by their place in the episode, or named as they were logged: `Light[L0].on`.
 
@@ -142,15 +149,9 @@ def counterfactual(
     checked_result("counterfactual", result)
     data = checked_data("counterfactual", data)
     check_fit("counterfactual", result, data)
-    if episode not in data.episode_ids:
-        raise DataError(f"counterfactual: the dataset has no episode {episode!r}.")
     numbers = data.step[data.starts]
-    rows = np.flatnonzero((data.episode_of == episode) & (numbers >= step))
-    if len(rows) == 0 or numbers[rows[0]] != step:
-        raise DataError(f"counterfactual: episode {episode} has no transition at step {step}.")
-    gaps = np.flatnonzero(np.diff(numbers[rows]) > 1)  # what happened there nobody knows
-    rows = rows[: gaps[0] + 1 if len(gaps) else None][:horizon]
-    dynamics = Dynamics(result)
+    rows = _rows_from(data, episode, step)[:horizon]
+    dynamics = Dynamics(result, graph=graph)
     generator = torch.Generator().manual_seed(seed)
     settings = _read(do, data, rows[:1], step)
     kind = data.schema.field
@@ -170,7 +171,45 @@ def counterfactual(
         actual.append(logged.after)
         steps.append(int(numbers[row]) + 1)
     spreads = _spreads(result.model, data)
-    return Counterfactual(tuple(steps), tuple(actual), tuple(imagined), spreads)
+    answer = Counterfactual(tuple(steps), tuple(actual), tuple(imagined), spreads)
+    seen = seen_by(result)
+    if seen is None:
+        return answer
+    return replace(answer, outside=tuple(_outside(seen, settings, answer)))
+
+
+def _rows_from(data: Dataset, episode: int, step: int) -> np.ndarray:
+    """The transitions of an episode from a step on, to its end or a gap."""
+    if episode not in data.episode_ids:
+        raise DataError(f"counterfactual: the dataset has no episode {episode!r}.")
+    numbers = data.step[data.starts]
+    rows = np.flatnonzero((data.episode_of == episode) & (numbers >= step))
+    if len(rows) == 0 or numbers[rows[0]] != step:
+        raise DataError(f"counterfactual: episode {episode} has no transition at step {step}.")
+    gaps = np.flatnonzero(np.diff(numbers[rows]) > 1)  # what happened there nobody knows
+    return rows[: gaps[0] + 1 if len(gaps) else None]
+
+
+def _outside(
+    seen: Seen, settings: Mapping[Variable, Tensor], answer: Counterfactual
+) -> Iterator[str]:
+    """What was set that was hardly seen, and the first value of each field that came of it."""
+    for variable, value in settings.items():
+        c, _, f = variable
+        said = seen.outside(str(variable), f"{c}.{f}", value)
+        if said is not None:
+            yield said
+    told = {(c, f) for c, _, f in settings}
+    for step, actual, imagined in zip(answer.steps, answer.actual, answer.imagined, strict=True):
+        for c, fields in imagined.values.items():
+            for f, values in fields.items():
+                name, value = f"{c}.{f}", values[0].cpu()
+                is_out = seen.is_outside(name, value) & imagined.observed[c][f][0].cpu()
+                is_new = is_out & ~seen.is_outside(name, actual.values[c][f][0].cpu())
+                if (c, f) not in told and bool(is_new.any()):
+                    i = int(is_new.int().argmax())
+                    told.add((c, f))
+                    yield f"step {step}: {seen.outside(str(Variable(c, i, f)), name, value[i])}"
 
 
 def _spreads(model: AbstractWorldModel, data: Dataset) -> dict[str, Tensor]:

@@ -14,7 +14,8 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.data.values import check_allowed
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
-from oocdm.inference.fitted import Fitted, checked_result, checked_state
+from oocdm.graph.class_graph import GivenGraph
+from oocdm.inference.fitted import Fitted, checked_result, checked_state, prediction_graph
 from oocdm.inference.random_numbers import RandomNumbers
 from oocdm.inference.reach import reached, reaching
 from oocdm.models.allocator import keep_freed_memory
@@ -55,12 +56,13 @@ class Dynamics:
         result: Fitted,
         reads: str | Iterable[str] | None = None,
         horizon: Annotated[Count, _HORIZON] | None = None,
+        graph: GivenGraph | None = None,
     ) -> None:
         keep_freed_memory()
         checked_result("Dynamics", result)
         reads = None if reads is None else tuple([reads] if isinstance(reads, str) else reads)
-        self._made_of = (result, reads, horizon)
-        model, graph = result.model, result.graph
+        self._made_of = (result, reads, horizon, graph)
+        model, graph = result.model, prediction_graph(result, graph)
         self.schema = model.schema
         self.device = model.device
         self._fields = [

@@ -12,7 +12,8 @@ from torch import Tensor
 from oocdm.data.dataset import Dataset
 from oocdm.errors import ModelError
 from oocdm.graph.class_graph import GivenGraph
-from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
+from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result, prediction_graph
+from oocdm.inference.seen import seen_by
 from oocdm.inference.words import counted
 from oocdm.models.memory import largest_fit, measure
 from oocdm.models.prediction import NormalField, Predictions
@@ -71,6 +72,7 @@ class Evaluation:
     aill: float
     fields: dict[str, FieldReport]
     transitions: int
+    outside: tuple[str, ...] = ()  # of what was seen in training, in words
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready dictionary."""
@@ -78,11 +80,12 @@ class Evaluation:
             "aill": self.aill,
             "transitions": self.transitions,
             "fields": {name: vars(report) for name, report in self.fields.items()},
+            "outside": list(self.outside),
         }
 
     def __str__(self) -> str:
         rows = [f"  {name:<20} {report}" for name, report in self.fields.items()]
-        return "\n".join([self._headline(), *rows])
+        return "\n".join([self._headline(), *rows, *self.outside])
 
     def __repr__(self) -> str:
         return f"Evaluation({self._headline()}; {counted(len(self.fields), 'field')})"
@@ -101,6 +104,9 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a fitted model on a dataset, in raw units, under its own graph or another.
 
+    Its own is the one that it predicts with. The report's `outside` says which fields have values
+    before the steps that lie outside what was seen in training.
+
     For each field, log-likelihoods are summed over all known values of objects present before
     and after a step and divided by their number; AILL is the sum over all fields. A field without
     any such value has no figures, and AILL leaves it out.
@@ -112,7 +118,7 @@ def evaluate(
     sums: dict[tuple[str, str], np.ndarray] = {
         (c, v): np.zeros(5) for c in schema.classes for v in schema.targets(c)
     }
-    predict = model.compile_for(result.graph if graph is None else graph)
+    predict = model.compile_for(prediction_graph(result, graph))
 
     def taken(num: int) -> int:
         before = data.transitions(slice(0, num)).before.to(model.device)
@@ -121,10 +127,14 @@ def evaluate(
     # Scores take about as much as what they are made from.
     found = largest_fit(taken, min(batch_size, len(data)), Budget().largest // 2)
     batch_size = max(found.size, 1)
+    seen, counts = seen_by(result), dict[str, np.ndarray]()
     for start in range(0, len(data), batch_size):
         rows = np.arange(start, min(start + batch_size, len(data)))
         transitions = data.transitions(rows).to(model.device)
         targets = model.targets(transitions)
+        if seen is not None:
+            for name, pair in seen.count(transitions.before).items():
+                counts[name] = counts.get(name, 0) + pair
         predictions = predict(transitions.before)
         scores = predictions.log_prob(targets)
         for (c, v), total in sums.items():
@@ -135,7 +145,8 @@ def evaluate(
     fields = {f"{c}.{v}": _report(schema.field(c, v).likelihood, t) for (c, v), t in sums.items()}
     means = (report.log_likelihood for report in fields.values())
     aill = sum((mean for mean in means if mean is not None), 0.0)
-    return Evaluation(aill, fields, len(data))
+    outside = () if seen is None else tuple(seen.notes(counts))
+    return Evaluation(aill, fields, len(data), outside)
 
 
 def _tally(

@@ -14,7 +14,7 @@ from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, Variable
-from oocdm.inference.fitted import Fitted, checked_data, checked_result
+from oocdm.inference.fitted import Fitted, checked_data, checked_result, prediction_graph
 from oocdm.inference.names import place_hint, read_variable
 from oocdm.inference.words import counted, in_words
 from oocdm.models.world_model import AbstractWorldModel
@@ -122,7 +122,9 @@ def explain(
     asked = read_variable("explain", variable, data, episode)
     if not data.schema.field(asked.class_name, asked.field_name).is_target:
         raise GraphError(f"explain: `{variable}` is not predicted, so nothing causes it.")
-    searcher = _Searcher(result.model, graph, data, np.random.default_rng(seed))
+    # What is no cause by the graph is no reason, even if it helps to predict.
+    structures = result.model.structures(prediction_graph(result))
+    searcher = _Searcher(result.model, graph, structures, data, np.random.default_rng(seed))
     return searcher.explain(searcher.row(episode, step), asked, depth)
 
 
@@ -133,11 +135,12 @@ class _Searcher:
         self,
         model: AbstractWorldModel,
         graph: ClassGraph,
+        structures: Tensor,
         data: Dataset,
         rng: np.random.Generator,
     ) -> None:
         self.model, self.graph, self.data, self.rng = model, graph, data, rng
-        self.structures = model.structures(graph)
+        self.structures = structures
         self.resolution = model.resolution(RESOLUTION)
         self._values: dict[tuple[str, str], np.ndarray] = {}
 

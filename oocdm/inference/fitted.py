@@ -9,12 +9,16 @@ from oocdm.data.dataset import Dataset
 from oocdm.data.object_names import check_object_names
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import DataError, ModelError, OocdmError
-from oocdm.graph import ClassGraph, VariableGraph
+from oocdm.graph import ClassGraph, Graph, VariableGraph
+from oocdm.graph.class_graph import GivenGraph
 from oocdm.models.world_model import AbstractWorldModel
 
 
 class Fitted(Protocol):
-    """Anything with a model and the graph it predicts with."""
+    """Anything with a model and its graph.
+
+    It predicts with that graph, unless it has a `prediction_graph` beside it.
+    """
 
     @property
     def model(self) -> AbstractWorldModel: ...
@@ -36,6 +40,21 @@ Load it: oocdm.load('runs/x').
         advice = "Give what oocdm.fit or oocdm.load returned: it has a model and its graph."
         _refuse(f"{where}: `result`", "a fitted result", result, "load", advice, ModelError)
     return result
+
+
+def prediction_graph(result: Fitted, graph: GivenGraph | None = None) -> Graph:
+    """The graph to predict with: one that is given, the result's own for that, or all it claims.
+
+    >>> from types import SimpleNamespace
+    >>> prediction_graph(SimpleNamespace(graph="claimed"))
+    'claimed'
+    >>> prediction_graph(SimpleNamespace(graph="claimed", prediction_graph="with more"))
+    'with more'
+    """
+    if graph is not None:
+        return graph
+    found: Graph = getattr(result, "prediction_graph", result.graph)
+    return found
 
 
 def checked_data(where: str, data: Dataset) -> Dataset:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.data.values import check_allowed
 from oocdm.errors import ModelError, suggest
+from oocdm.graph.class_graph import GivenGraph
 from oocdm.inference.dynamics import Dynamics, action_tensor, with_actions
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
+from oocdm.inference.seen import Seen, seen_by
 from oocdm.inference.words import counted
 from oocdm.reading import Count, Seed, checked, read
 from oocdm.schema import Field, Schema
@@ -35,6 +39,8 @@ class Rollout:
     states: tuple[Snapshot, ...]
     num_worlds: int
     samples: int
+    seen: Seen | None = None  # in training
+    given: tuple[str, ...] = ()  # what of the start and the actions lies outside of it
 
     def __len__(self) -> int:
         return len(self.states)
@@ -42,6 +48,31 @@ class Rollout:
     def __repr__(self) -> str:
         steps, worlds = counted(len(self), "step"), counted(self.num_worlds, "world")
         return f"Rollout({steps}, {worlds}, {counted(self.samples, 'sample')})"
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *self.outside])
+
+    @cached_property
+    def outside(self) -> tuple[str, ...]:
+        """What lies outside of what was seen in training, in words.
+
+        Of the start, of the actions, and of each field after the step in which it is the most.
+        There the futures are guesses, whatever their intervals say.
+        """
+        if self.seen is None:
+            return ()
+        worst: dict[str, tuple[int, np.ndarray]] = {}
+        for step, state in enumerate(self.states, 1):
+            for name, found in self.seen.count(state).items():
+                is_state = self._field((name,)).is_target
+                if is_state and (name not in worst or found[0] > worst[name][1][0]):
+                    worst[name] = step, found
+        drawn = (
+            note
+            for name, (step, found) in worst.items()
+            for note in self.seen.notes({name: found}, f" after {counted(step, 'step')}")
+        )
+        return (*self.given, *drawn)
 
     def values(self, *name: str) -> Tensor:
         """Drawn values of a field: (step, world, sample, object, ...)."""
@@ -94,11 +125,14 @@ def rollout(
     samples: Annotated[Count, "So many futures are drawn."] = 100,
     seed: Seed = 0,
     steps: Annotated[Count, _STEPS] | None = None,
+    graph: GivenGraph | None = None,
 ) -> Rollout:
     """Draw futures of each world of a batch under given actions.
 
     `actions[class][field]` is (step, world, object, ...), a tensor, an array or lists; its length
-    is that of the rollout. Where nothing can be chosen, `steps` says how long it is.
+    is that of the rollout. Where nothing can be chosen, `steps` says how long it is. `graph` is one
+    to predict with in place of the result's own. The rollout's `outside` says what of the start,
+    the actions and the futures was hardly seen in training.
 
     >>> import oocdm
     >>> env = oocdm.make("block", num_blocks=2)
@@ -111,7 +145,7 @@ def rollout(
     >>> low.shape
     torch.Size([8, 1, 1])
     """
-    dynamics = Dynamics(checked_result("rollout", result))
+    dynamics = Dynamics(checked_result("rollout", result), graph=graph)
     device = dynamics.device
     checked_state("rollout", state, ModelError)
     state.check("rollout", dynamics.schema, "model", ModelError)
@@ -130,7 +164,27 @@ def rollout(
             with_actions(now, chosen), int(torch.randint(2**62, (), generator=generator))
         )
         states.append(now)
-    return Rollout(tuple(states), state.batch_size, samples)
+    seen = seen_by(result)
+    given = () if seen is None else tuple(_outside(seen, state, by_step))
+    return Rollout(tuple(states), state.batch_size, samples, seen, given)
+
+
+def _outside(
+    seen: Seen, state: Snapshot, actions: Mapping[str, Mapping[str, Tensor]]
+) -> Iterator[str]:
+    """What of a start, and of the actions that follow, was hardly seen."""
+    is_state = {
+        name: found
+        for name, found in seen.count(state).items()
+        if not state.schema.field(*state.schema.split(name)).action
+    }
+    yield from seen.notes(is_state, " at the start")
+    for c, fields in actions.items():
+        present = state.present[c].cpu()
+        for f, values in fields.items():
+            is_out = seen.is_outside(f"{c}.{f}", values) & present
+            counts = np.array([int(is_out.sum()), int(present.sum()) * len(values)])
+            yield from seen.notes({f"{c}.{f}": counts}, " among the actions")
 
 
 def _read_actions(

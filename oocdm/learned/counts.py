@@ -11,6 +11,7 @@ import numpy as np
 from oocdm.errors import PlanError, suggest
 from oocdm.graph import VariableGraph
 from oocdm.inference import Fitted
+from oocdm.inference.fitted import prediction_graph
 from oocdm.reading import CountOrZero, read
 from oocdm.schema import Schema
 
@@ -53,7 +54,7 @@ class Counts:
 
     def check_fit(self, result: Fitted) -> None:
         """Raise a `PlanError` if a model, or its graph, is made for other numbers of objects."""
-        fixed, graph = result.model.counts, result.graph
+        fixed, graph = result.model.counts, prediction_graph(result)
         for name, (low, high) in self.ranges.items():
             if fixed is not None and (low, high) != (fixed[name], fixed[name]):
                 raise PlanError(

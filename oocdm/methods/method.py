@@ -20,6 +20,8 @@ from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import Count, CountOrZero, NotNegative, Positive, Range, check_fields, read
 from oocdm.schema import Schema
 
+PLANNED_ITERATIONS = 10  # of learning, where a schedule gives none
+
 
 @dataclass(frozen=True)
 class Term:
@@ -36,12 +38,19 @@ class Term:
 class Schedule:
     """How a method is trained: `iterations` of `steps_per_iteration`, then `polish_steps`.
 
-    Training ends early when the graph has not changed for `patience` iterations. Polishing fits
-    the discovered structure alone. Scores are blurred by `resolution`, a fraction of the spread
-    of each field's change, which polishing lowers to `final_resolution`; 0 means no blur.
+    Learning has settled, and ends, when the graph has not changed for `patience` iterations. At
+    most there are so many `iterations`; if none are given, 10, after which a method that tests
+    edges goes on while they have not settled: for one more iteration for every ten edges that it
+    decides, or for as long as limited time allows. Learning rates fall over the first ones.
+    Polishing fits the discovered structure alone. Scores are blurred by `resolution`, a fraction of
+    the spread of each field's change, which polishing lowers to `final_resolution`; 0 means no
+    blur.
+
+    >>> Schedule().planned_iterations, Schedule(iterations=3).planned_iterations
+    (10, 3)
     """
 
-    iterations: Count = 10
+    iterations: Count | None = None
     steps_per_iteration: Count = 400
     polish_steps: CountOrZero = 3000
     patience: CountOrZero = 3
@@ -61,6 +70,16 @@ class Schedule:
 
     def __post_init__(self) -> None:
         check_fields(self, "schedule", ModelError)
+
+    @property
+    def planned_iterations(self) -> int:
+        """The iterations over which learning rates fall."""
+        return PLANNED_ITERATIONS if self.iterations is None else self.iterations
+
+    @property
+    def planned_steps(self) -> int:
+        """The steps of all planned iterations."""
+        return self.planned_iterations * self.steps_per_iteration
 
 
 @dataclass(frozen=True)
@@ -177,6 +196,18 @@ class AbstractMethod(ABC):
         What it says of elements that are not free does not count.
         """
         return None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it learns on after the planned iterations while its edges have not settled."""
+        return False
+
+    def keep_plausible(self, inquiry: Inquiry) -> Structure:
+        """What the predictor keeps of the undecided edges, which are those that are free.
+
+        None of them by default, so that it predicts with what is in the graph and nothing else.
+        """
+        return inquiry.estimate - inquiry.free
 
     def discover_variables(
         self, model: AbstractWorldModel, graph: Graph, data: Dataset, on_settled: OnSettled | None

@@ -20,6 +20,7 @@ from oocdm.discovery import (
     discover_leave_one_out,
     discover_variables,
 )
+from oocdm.discovery.plausible import keep_plausible
 from oocdm.graph import ClassGraph, Evidence, Graph, Layout, Structure
 from oocdm.methods.class_method import AbstractClassMethod
 from oocdm.methods.method import Inquiry, LearningState, Term
@@ -151,6 +152,10 @@ class Oocdm(AbstractClassMethod):
                 is_turned[rows[comes_in], replaced[comes_in]] = True
         return estimate ^ (is_turned & now.free.flags)
 
+    @property
+    def goes_on(self) -> bool:
+        return self.schedule.iterations is None
+
     # ---------------------------------------------------------------- discovery
 
     def discover(self, inquiry: Inquiry) -> Discovery | None:
@@ -181,6 +186,16 @@ class Oocdm(AbstractClassMethod):
             on_settled=inquiry.on_settled,
         )
         return discover_around(model, inquiry.estimate, search)
+
+    def keep_plausible(self, inquiry: Inquiry) -> Structure:
+        if self.threshold is not None or self.search_name == "leave-one-out":
+            return super().keep_plausible(inquiry)  # what is not above a threshold is out
+        scored = inquiry.data.rows(slice(0, self.max_scored))
+        return keep_plausible(
+            *(inquiry.model, scored, inquiry.estimate, inquiry.free),
+            resolution=self._resolution(inquiry.model),
+            patience=min(self.patience, len(scored) // 2),
+        )
 
     def discover_variables(
         self, model: AbstractWorldModel, graph: Graph, data: Dataset, on_settled: OnSettled | None

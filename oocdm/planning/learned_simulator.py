@@ -12,7 +12,7 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
 from oocdm.graph import ClassGraph
 from oocdm.inference import Dynamics, Fitted
-from oocdm.inference.fitted import checked_result
+from oocdm.inference.fitted import checked_result, prediction_graph
 from oocdm.inference.tries import Tries
 from oocdm.reading import Count, checked
 from oocdm.schema import Schema
@@ -50,7 +50,7 @@ class LearnedSimulator:
         checked_result("LearnedSimulator", result)
         task.check(result.model.schema)
         # What a graph of single variables leaves out differs from object to object.
-        prunes = horizon is not None and isinstance(result.graph, ClassGraph)
+        prunes = horizon is not None and isinstance(prediction_graph(result), ClassGraph)
         self.dynamics = Dynamics(result, task.reads if prunes else None, horizon)
         self.horizon = horizon if prunes else None
         self.task = task

@@ -41,6 +41,8 @@ from oocdm.graph import (
 )
 from oocdm.graph.priors import PriorKnowledge
 from oocdm.inference.fitted import checked_data
+from oocdm.inference.seen import Seen
+from oocdm.inference.words import counted
 from oocdm.methods import (
     METHODS,
     AbstractMethod,
@@ -62,6 +64,7 @@ from oocdm.training.run import (
     LEARNED,
     MODEL,
     SCHEMA,
+    SEEN,
     can_go_on,
     graph_to_json,
     has_leftovers,
@@ -71,6 +74,7 @@ from oocdm.training.run import (
     read_graph,
     read_history,
     read_schema,
+    read_seen,
     read_weights,
     remove_checkpoints,
     write_checkpoint,
@@ -78,6 +82,7 @@ from oocdm.training.run import (
     write_weights,
 )
 from oocdm.training.settings import CONFIG, Settings
+from oocdm.training.settling import what_is_open
 from oocdm.training.trainer import Callback, Trainer
 
 logger = logging.getLogger(__name__)
@@ -87,13 +92,17 @@ logger = logging.getLogger(__name__)
 class FitResult:
     """A fitted world model with its graph, and what the data say about each possible edge.
 
-    `learned` is the network when the graph was decided, before polishing: it predicts under many
-    graphs, `model` best under its own. `objects` are the names of the objects by class and place,
+    `graph` is what is claimed. The model predicts best under `prediction_graph`, which has the same
+    edges and those undecided ones that help it to predict. `learned` is the network when the graph
+    was decided, before polishing: it predicts under many graphs. `settled` tells whether the graph
+    had stopped changing when learning ended, `seen` which values there were to learn from.
+    `objects` are the names of the objects by class and place,
     if the method knows objects one by one; `priors` are what was known of single edges.
     """
 
     model: AbstractWorldModel
     graph: Graph
+    prediction_graph: Graph
     evidence: Evidence
     learned: AbstractWorldModel
     method: AbstractMethod
@@ -102,11 +111,25 @@ class FitResult:
     seconds: float = 0.0
     objects: Mapping[str, Sequence[str]] | None = None
     priors: Priors | None = None
+    settled: bool = True
+    seen: Seen | None = None
 
     def __repr__(self) -> str:
         edges = f"{len(self.graph.edges())} of {len(self.model.edges)} possible edges"
+        more = len(self.kept_undecided)
+        kept = f", predicts with {more} undecided {'one' if more == 1 else 'ones'} as well"
+        open_still = "" if self.settled else ", not settled"
         when = ", time ran out" if self.ran_out else ""
-        return f"FitResult(method {self.method.name}, seed {self.seed}, {edges}{when})"
+        notes = f"{edges}{kept if more else ''}{open_still}{when}"
+        return f"FitResult(method {self.method.name}, seed {self.seed}, {notes})"
+
+    @property
+    def kept_undecided(self) -> tuple[str, ...]:
+        """The edges that the model predicts with, though they are not claimed."""
+        claimed = set(map(str, self.graph.edges()))
+        return tuple(
+            name for name in map(str, self.prediction_graph.edges()) if name not in claimed
+        )
 
     @property
     def schema(self) -> Schema:
@@ -146,8 +169,10 @@ class FitResult:
     def _write(self, path: Path) -> None:
         for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
             write_weights(path / name, model)
-        write_json(path / GRAPH, graph_to_json(self.graph, self.evidence))
-        write_json(path / HISTORY, {"seconds": self.seconds, "rounds": self.history})
+        write_json(path / GRAPH, graph_to_json(self.graph, self.evidence, self.prediction_graph))
+        write_json(path / SEEN, None if self.seen is None else self.seen.to_json())
+        history = {"seconds": self.seconds, "settled": self.settled, "rounds": self.history}
+        write_json(path / HISTORY, history)
 
 
 @checked(ModelError)
@@ -355,15 +380,17 @@ def _load(contents: Contents, settings: Settings, method: type[AbstractMethod] |
     model, learned = (
         _read_model(contents, name, chosen, settings.counts, schema) for name in (MODEL, LEARNED)
     )
-    graph, evidence = read_graph(contents, model.edges)
-    history, seconds = read_history(contents)
+    graph, evidence, prediction_graph = read_graph(contents, model.edges)
+    history = read_history(contents)
     return FitResult(
-        *(model, graph, evidence, learned, chosen),
+        *(model, graph, prediction_graph, evidence, learned, chosen),
         settings.seed,
-        history,
-        seconds,
+        [dict(row) for row in history["rounds"]],
+        history["seconds"],
         settings.objects,
         Priors.from_json(schema, settings.priors),
+        history["settled"],
+        read_seen(contents, schema),
     )
 
 
@@ -461,6 +488,7 @@ def _finish(
         result = FitResult(
             trainer.model,
             trainer.graph,
+            trainer.prediction_graph,
             trainer.evidence,
             trainer.learned,
             trainer.method,
@@ -469,6 +497,8 @@ def _finish(
             position.seconds,
             settings.objects,
             Priors.from_json(trainer.model.schema, settings.priors),
+            trainer.has_settled,
+            Seen.of(trainer.training_data),
         )
         if path is not None:
             write_metrics(path, result.history)
@@ -479,6 +509,15 @@ def _finish(
         logger.warning(
             "fit: time ran out after %s. What it found is preliminary: allow more.", _done(result)
         )
+    schedule = trainer.schedule
+    # What is over before anything can have settled was meant as a quick look.
+    if not result.settled and schedule.planned_iterations > schedule.patience:
+        logger.warning(
+            "fit: the decisions had not settled when learning ended, after %s: %s. What it found "
+            "is preliminary: allow more iterations or time, or give more data.",
+            counted(_steps(result, "learn"), "step"),
+            what_is_open(position.found, result.evidence, schedule.patience),
+        )
     return result
 
 
@@ -487,12 +526,17 @@ def _done(result: FitResult) -> str:
 
     Learning may also end before all of its steps because the graph has settled.
     """
-    schedule, done = result.method.schedule, {row["phase"]: row["step"] for row in result.history}
-    learning = schedule.iterations * schedule.steps_per_iteration
+    schedule, learned = result.method.schedule, _steps(result, "learn")
+    most = "" if result.method.goes_on else f"of at most {schedule.planned_steps:,} "
     return (
-        f"{done.get('learn', 0):,} of at most {learning:,} steps of learning and "
-        f"{done.get('polish', 0):,} of {schedule.polish_steps:,} of polishing"
+        f"{learned:,} {most}steps of learning and "
+        f"{_steps(result, 'polish'):,} of {schedule.polish_steps:,} of polishing"
     )
+
+
+def _steps(result: FitResult, phase: str) -> int:
+    """The steps that were done of a phase."""
+    return max((row["step"] for row in result.history if row["phase"] == phase), default=0)
 
 
 def _read_graph(data: Dataset, graph: Graph | Sequence[str] | None) -> Graph | None:

@@ -24,6 +24,7 @@ from oocdm.files.temporaries import sweep
 from oocdm.files.tensors import checksum_of, damaged, from_bytes, to_bytes
 from oocdm.files.writing import check_own_folder
 from oocdm.graph import AbstractEdgeSpace, Evidence, Graph, Layout, graph_from_json
+from oocdm.inference.seen import Seen
 from oocdm.reading import AnyNumber, Range, read
 from oocdm.schema import Schema
 from oocdm.training.given import check_new
@@ -32,7 +33,10 @@ from oocdm.training.trainer import AFTER_LEARNING, Position, Trainer
 
 CHECKPOINT = "checkpoints/last.safetensors"
 SCHEMA, GRAPH, HISTORY = "schema.json", "graph.json", "history.json"
+SEEN = "seen.json"
 MODEL, LEARNED = "model.safetensors", "learned.safetensors"
+
+PREDICTS = "predicts"  # of a row: whether the edge is in the graph that the model predicts with
 
 _NotNegative = Annotated[int, Range(at_least=0)]
 _Seconds = Annotated[float, Range(at_least=0)]
@@ -47,8 +51,11 @@ class _Round(TypedDict):
     seconds: _Seconds
 
 
-class _History(TypedDict):
+class History(TypedDict):
+    """How long a run took in seconds, whether its decisions settled, and its rounds."""
+
     seconds: _Seconds
+    settled: bool
     rounds: list[_Round]
 
 
@@ -262,17 +269,28 @@ def remove_checkpoints(folder: Path) -> None:
 # ---------------------------------------------------------------- graph and history
 
 
-def graph_to_json(graph: Graph, evidence: Evidence) -> Any:
-    """The graph, and a row of evidence for every possible edge."""
-    return {**graph.to_json(), "table": evidence.rows()}
+def graph_to_json(graph: Graph, evidence: Evidence, prediction_graph: Graph | None = None) -> Any:
+    """The graph, and a row of evidence for every possible edge.
+
+    With the graph that a model predicts with, every row says whether the edge is in it.
+    """
+    rows = evidence.rows()
+    if prediction_graph is not None:
+        for row, predicts in zip(rows, evidence.edges.mask(prediction_graph), strict=True):
+            row[PREDICTS] = bool(predicts)
+    return {**graph.to_json(), "table": rows}
 
 
-def read_graph(contents: Contents, edges: AbstractEdgeSpace) -> tuple[Graph, Evidence]:
-    """The graph of a run, and the evidence for all possible edges, which must agree."""
+def read_graph(contents: Contents, edges: AbstractEdgeSpace) -> tuple[Graph, Evidence, Graph]:
+    """The graph of a run, the evidence for all possible edges, and the graph that it predicts with.
+
+    They must agree: of the edges that are not in the graph only undecided ones may predict.
+    """
     data, path = read_part(contents, GRAPH), contents.folder / GRAPH
     try:
         graph = graph_from_json(edges.schema, data)
-        evidence = Evidence.from_rows(edges, data.get("table"))
+        rows, predicts = _split_rows(data.get("table"))
+        evidence = Evidence.from_rows(edges, rows)
         differ = np.flatnonzero(edges.mask(graph) != evidence.is_in)
     except GraphError as error:
         raise GraphError(f"{path}: {error}") from None
@@ -283,11 +301,40 @@ def read_graph(contents: Contents, edges: AbstractEdgeSpace) -> tuple[Graph, Evi
             f"{path}: expected the edges that the table decides for, but `edges` and `table` "
             f"disagree about {len(differ)}, such as `{edges.names[differ[0]]}`."
         )
-    return graph, evidence
+    may_predict = evidence.is_in | (evidence.decision == "undecided")
+    wrong = np.flatnonzero((evidence.is_in & ~predicts) | (predicts & ~may_predict))
+    if len(wrong):
+        raise GraphError(
+            f"{path}: expected `{PREDICTS}` to be true of all edges in the graph, and else of "
+            f"undecided ones alone, but it is {str(predicts[wrong[0]]).lower()} of "
+            f"`{edges.names[wrong[0]]}`."
+        )
+    return graph, evidence, edges.graph(predicts)
 
 
-def read_history(contents: Contents) -> tuple[list[dict[str, Any]], float]:
-    """The rounds of a run, and how long all of them took, in seconds."""
+def _split_rows(table: Any) -> tuple[Any, np.ndarray]:
+    """The rows of a table without what they say of prediction, and that."""
+    rows = table if isinstance(table, list) else []
+    said = [row.get(PREDICTS) for row in rows if isinstance(row, dict)]
+    if not isinstance(table, list) or len(said) < len(rows):
+        said = []  # it is no table of evidence, which tells more of that
+    predicts: list[bool] = read(list[bool], said, f"table: `{PREDICTS}`", GraphError)
+    if isinstance(table, list):
+        table = [_without_prediction(row) for row in rows]
+    return table, np.array(predicts, dtype=bool)
+
+
+def _without_prediction(row: Any) -> Any:
+    return {k: v for k, v in row.items() if k != PREDICTS} if isinstance(row, dict) else row
+
+
+def read_history(contents: Contents) -> History:
+    """What a run did."""
     data, where = read_part(contents, HISTORY), str(contents.folder / HISTORY)
-    found: Any = read(_History, data, where, ModelError, complete=True)
-    return found["rounds"], found["seconds"]
+    found: History = read(History, data, where, ModelError, complete=True)
+    return found
+
+
+def read_seen(contents: Contents, schema: Schema) -> Seen | None:
+    """Which values a run has seen; None if nobody knows."""
+    return Seen.from_json(schema, read_part(contents, SEEN), str(contents.folder / SEEN))

@@ -30,6 +30,7 @@ from oocdm.training.given import keep_given, with_given
 from oocdm.training.optimiser import make_optimiser
 from oocdm.training.plan import WORKING_SHARE, Plan, Standing, make_plan
 from oocdm.training.precision import check_numbers, warn_of_rounding
+from oocdm.training.settling import most_iterations
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ Callback = Callable[[Progress], None]
 class Position:
     """All that changes during training beside weights: with them, a checkpoint is complete."""
 
-    structure: Structure  # the current estimate
+    structure: Structure  # the current estimate; once the graph is decided, what predicts
     evidence: Evidence | None = None  # of the last discovery
     found: list[np.ndarray] = field(default_factory=list)  # edges after each discovery
     phase: str = "discover"
@@ -174,8 +175,21 @@ class Trainer:
 
     @property
     def graph(self) -> Graph:
-        """The current estimate of the graph."""
+        """The graph that is claimed: edges that were decided or given."""
+        return self.evidence.graph
+
+    @property
+    def prediction_graph(self) -> Graph:
+        """The current estimate; once the graph is decided, with what is kept to predict."""
         return self.position.structure.graph
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether the decisions would stay as they are if learning went on, as far as it shows."""
+        position = self.position
+        if _discovers(self.method) and self.free.edges.any():
+            return position.unchanged >= self.schedule.patience
+        return not any(row["ran_out"] for row in position.history if row["phase"] == "discover")
 
     @property
     def evidence(self) -> Evidence:
@@ -224,10 +238,10 @@ class Trainer:
 
     @property
     def _learning_share(self) -> float:
-        """The part of all steps, and so of limited time, that learning may take."""
+        """The part of all samples, and so of limited time, that learning may take."""
         s = self.schedule
-        learning = s.iterations * s.steps_per_iteration
-        return learning / max(learning + s.polish_steps, 1)
+        learning = s.planned_steps * s.batch_size
+        return learning / (learning + s.polish_steps * s.polish_batch_size)
 
     # ---------------------------------------------------------------- the phases
 
@@ -252,20 +266,22 @@ class Trainer:
 
     def _learn_round(self, callback: Callback | None, clock: Clock) -> None:
         s, position = self.schedule, self.position
-        total = s.iterations * s.steps_per_iteration
-        done = position.rounds * s.steps_per_iteration
+        num_edges, is_timed = int(self.free.edges.sum()), clock.max_seconds is not None
+        most = most_iterations(self.method, num_edges, is_timed) * s.steps_per_iteration
+        done, total = position.rounds * s.steps_per_iteration, s.planned_steps
+        shown = total if done < total else int(min(most, done + s.steps_per_iteration))
         estimate = position.structure
         now = LearningState(self.model, estimate, self.free, self._contested(), position.rounds)
         blur = self.model.resolution(s.resolution) if s.resolution else None
         losses = []
         for i in range(s.steps_per_iteration):
-            share = max((done + i) / total, clock.share)
+            share = min(max((done + i) / total, clock.share), 1.0)
             rate = s.learning_rate + (s.final_learning_rate - s.learning_rate) * share
             rate *= self._warmth(done + i + 1, total)
             at = replace(now, share=share)
             terms = self.method.objective(at, self.rng)
             losses.append(self._step(terms, rate, blur, self.method.penalty(at)))
-            _report(callback, "learn", done + i + 1, total, losses[-1])
+            _report(callback, "learn", done + i + 1, shown, losses[-1])
             if clock.share >= 1:
                 break
         position.rounds += 1
@@ -273,7 +289,7 @@ class Trainer:
         if discovery is not None:
             self._take(discovery)
         is_settled = discovery is not None and position.unchanged >= s.patience
-        is_over = done + len(losses) >= total or is_settled
+        is_over = done + len(losses) >= most or is_settled
         is_late = clock.share >= 1 and not is_over
         self._record("learn", done + len(losses), losses, is_late)
         if is_over or is_late:
@@ -310,8 +326,7 @@ class Trainer:
     def _finish_learning(self) -> None:
         structure, position = self.position.structure, self.position
         if position.evidence is not None:
-            # Open edges, and those that are there for trial, are not in the graph.
-            structure = structure.with_edges(structure.edges & self.evidence.is_in)
+            structure = self._plausible(structure, self.evidence)
         judged = self._discover(structure, self.free.with_edges(False))
         position.structure = structure if judged is None else judged.structure
         self.model.paths.copy_(torch.tensor(position.structure.paths))
@@ -319,6 +334,22 @@ class Trainer:
         position.rounds = 0
         position.phase = "polish" if self.schedule.polish_steps else "done"
         self.optimiser = self._new_optimiser()
+
+    def _plausible(self, structure: Structure, evidence: Evidence) -> Structure:
+        """What is claimed, and those open edges of the estimate that the predictor keeps.
+
+        Edges that were only there for trial go, and on data that it learned from every edge helps.
+        """
+        claimed = structure.with_edges(structure.edges & evidence.is_in)
+        is_open = structure.edges & self.free.edges & (evidence.decision == "undecided")
+        if self.held_out is self.training or not is_open.any():
+            return claimed
+        undecided = self.model.layout.structure(is_open, paths=False)
+        inquiry = Inquiry(self.model, self.held_out, claimed | undecided, undecided)
+        release_freed_memory()
+        kept = self.method.keep_plausible(inquiry)
+        release_freed_memory()
+        return claimed | (kept & undecided)
 
     def _polish_round(self, callback: Callback | None, clock: Clock) -> None:
         s, position = self.schedule, self.position
@@ -339,7 +370,7 @@ class Trainer:
         is_late = clock.share >= 1 and not is_over
         self._record("polish", done + len(losses), losses, is_late)
         if is_over or is_late:
-            calibrate_sigma(self.model, self.graph, self.held_out, s.final_resolution)
+            calibrate_sigma(self.model, self.prediction_graph, self.held_out, s.final_resolution)
             position.phase = "done"
 
     def _warmth(self, step: int, total: int) -> float:

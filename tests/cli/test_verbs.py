@@ -277,6 +277,23 @@ def test_eval(finished: Path, block: Path, oocdm: Oocdm, answer: Answer) -> None
     assert "Total.t" in text
 
 
+def test_it_is_said_if_more_predicts_than_is_claimed(
+    my_run: Path, block: Path, oocdm: Oocdm, answer: Answer
+) -> None:
+    path = my_run / "graph.json"
+    graph = json.loads(path.read_text())
+    row = next(row for row in graph["table"] if row["decision"] in ("no", "undecided"))
+    row.update(decision="undecided", predicts=True)
+    path.write_text(json.dumps(graph))
+    oocdm("accept", my_run)
+    kept = [row["edge"] for row in graph["table"] if row["predicts"]]
+    kept = [edge for edge in kept if edge not in graph["edges"]]
+    line = f"\nPredicts with undecided edges as well: {', '.join(kept)}\n"
+    assert line in oocdm("eval", my_run, "--data", block).stdout
+    assert line in oocdm("resume", my_run).stdout
+    assert answer("resume", my_run)["kept_undecided"] == kept
+
+
 def test_demo_tells_and_repeats(oocdm: Oocdm, answer: Answer, tmp_path: Path) -> None:
     words = ("demo", "--quick", "-o", tmp_path / "demo")
     text = oocdm(*words).stdout

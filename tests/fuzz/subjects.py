@@ -141,6 +141,8 @@ def print_of_run(result: oocdm.FitResult) -> str:
             digest.update(name.encode() + tensor.numpy().tobytes())
     evidence = json.dumps(result.evidence.rows())
     digest.update(f"{result.graph}{evidence}{result.method}{result.seed}".encode())
+    seen = None if result.seen is None else json.dumps(result.seen.to_json())
+    digest.update(f"{result.prediction_graph}{result.settled}{seen}".encode())
     rounds = [{k: v for k, v in row.items() if k != "seconds"} for row in result.history]
     priors = None if result.priors is None else result.priors.rows
     digest.update(f"{rounds}{result.objects}{priors}{result.schema.to_json()}".encode())

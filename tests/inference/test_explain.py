@@ -121,7 +121,9 @@ def test_parents_that_are_rarely_there_are_compared_with_all_their_values() -> N
         },
     )
     graph = ClassGraph.parse(data.schema, ["Nest.food <- self.food, Ant[*].x"])
-    searcher = _Searcher(random_model(data), graph, data, np.random.default_rng(0))
+    model = random_model(data)
+    structures = model.structures(graph)
+    searcher = _Searcher(model, graph, structures, data, np.random.default_rng(0))
     values = searcher._other_values(Variable("Ant", 0, "x"))
     assert set(values.tolist()) == set(data.values["Ant"]["x"][rows, 0].tolist())
     result = SimpleNamespace(model=random_model(data), graph=graph)

@@ -10,6 +10,7 @@ import pytest
 
 from oocdm import (
     ModelOptions,
+    Oocdm,
     Oofull,
     Progress,
     fit,
@@ -40,7 +41,8 @@ class Watch:
         self.now += progress.phase == "learn"
 
 
-LIMITED = Oofull(model=ModelOptions(**SMALL), schedule=replace(SCHEDULE, polish_steps=4))
+EVEN = replace(SCHEDULE, polish_steps=4, polish_batch_size=32)  # as large as when it learns
+LIMITED = Oofull(model=ModelOptions(**SMALL), schedule=EVEN)
 
 
 @pytest.mark.parametrize(("limit", "steps"), [(16.5, 12), (16.0, 12), (12.0, 9)])
@@ -75,6 +77,43 @@ def test_a_resumed_phase_has_no_more_time_than_it_had(
     whole = Watch()
     monkeypatch.setattr(clock, "time", whole)
     assert_same(result, fit(DATA, LIMITED, callback=whole, max_seconds=12.0))
+
+
+def test_time_is_divided_by_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of polishing that has half the samples gets half the time."""
+    watch = Watch()
+    monkeypatch.setattr(clock, "time", watch)
+    half = replace(LIMITED, schedule=replace(EVEN, polish_steps=8, polish_batch_size=16))
+    result = fit(DATA, half, callback=watch, max_seconds=12.0)
+    assert [row["step"] for row in result.history if row["phase"] == "learn"][-1] == 9
+
+
+GOING_ON = Oocdm(
+    model=ModelOptions(**SMALL),
+    schedule=replace(EVEN, iterations=None, steps_per_iteration=1, polish_steps=0),
+    num_graphs=4,
+)
+
+
+@pytest.mark.parametrize("patience", [2, 10**6])
+def test_limited_time_is_used_until_decisions_have_settled(
+    patience: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without a number of iterations time is the only limit, and what has settled ends earlier."""
+    watch = Watch()
+    monkeypatch.setattr(clock, "time", watch)
+    method = replace(
+        GOING_ON,
+        schedule=replace(GOING_ON.schedule, patience=patience),
+        threshold=1e9,  # which nothing ever reaches
+    )
+    result = fit(DATA, method, callback=watch, max_seconds=40.0)
+    steps = result.history[-1]["step"]
+    assert result.settled == (patience == 2) and result.ran_out != result.settled
+    if result.settled:
+        assert steps < 40 and not caplog.text
+    else:
+        assert steps == 40 and "time ran out after 40 steps of learning" in caplog.text
 
 
 def clock_at(monkeypatch: pytest.MonkeyPatch, elapsed: float, limit: float | None) -> Any:

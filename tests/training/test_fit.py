@@ -228,7 +228,9 @@ def test_a_resumed_run_keeps_its_time_limit(tmp_path: Path) -> None:
     assert resume(tmp_path, DATA).history[-1]["step"] == 1
 
 
-@pytest.mark.parametrize("name", ["schema.json", "model.safetensors", "graph.json", "history.json"])
+@pytest.mark.parametrize(
+    "name", ["schema.json", "model.safetensors", "graph.json", "seen.json", "history.json"]
+)
 def test_a_run_that_ends_while_it_is_written_can_go_on(
     name: str, tmp_path: Path, finished: dict[str, FitResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:

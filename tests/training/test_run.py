@@ -95,10 +95,11 @@ def test_the_files_of_a_run(folder: Path) -> None:
     assert {p.name for p in folder.iterdir()} == {
         *("config.json", "schema.json", "graph.json", "model.safetensors", "history.json"),
         "learned.safetensors",
+        "seen.json",
     }
     table = json.loads((folder / "graph.json").read_text())["table"]
     assert len(table) == len(ClassGraph.full(DATA.schema).mask)
-    columns = ("edge", "score", "low", "high", "p_value", "stability", "decision")
+    columns = ("edge", "score", "low", "high", "p_value", "stability", "decision", "predicts")
     assert {tuple(row) for row in table} == {columns}
 
 
@@ -108,6 +109,7 @@ def test_save_and_load(result: FitResult, folder: Path) -> None:
     assert (back.method, back.seed) == (result.method, result.seed)
     assert (back.history, back.seconds) == (result.history, result.seconds)
     assert back.evidence.rows() == result.evidence.rows()
+    assert back.seen == result.seen and back.settled == result.settled
     for a, b in ((result.model, back.model), (result.learned, back.learned)):
         ours, theirs = a.state_dict(), b.state_dict()
         assert list(ours) == list(theirs)
@@ -125,6 +127,26 @@ def test_a_loaded_model_predicts_the_same_bits(result: FitResult, folder: Path) 
         for v, logits in prediction.logits.items():
             assert torch.equal(logits, other.logits[v])
     assert evaluate(back, DATA) == evaluate(result, DATA)
+
+
+def test_what_predicts_and_what_is_claimed_are_kept_apart(tmp_path: Path) -> None:
+    result = fit(DATA, FULL)
+    edge = str(result.graph.edges()[0])
+    at = result.evidence.edges.names.index(edge)
+    words = result.evidence.decision.copy()
+    words[at] = "undecided"
+    evidence = replace(result.evidence, decision=words)
+    less = replace(result, graph=evidence.graph, evidence=evidence, settled=False, seen=None)
+    assert less.kept_undecided == (edge,)
+    assert "predicts with 1 undecided one as well, not settled" in repr(less)
+    less.save(tmp_path / "run")
+    back = load(tmp_path / "run")
+    assert (back.graph, back.prediction_graph) == (less.graph, result.graph)
+    assert back.kept_undecided == (edge,)
+    assert back.settled is False and back.seen is None
+    assert evaluate(back, DATA).aill == evaluate(result, DATA).aill
+    claimed = evaluate(back, DATA, graph=back.graph)
+    assert claimed.aill != evaluate(back, DATA).aill
 
 
 @pytest.mark.parametrize("method", [Oofull, Oocdm])
@@ -248,7 +270,7 @@ def rewrite_format(folder: Path, number: Any) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
-@pytest.mark.parametrize("number", [2, 4, "3", None])
+@pytest.mark.parametrize("number", [3, 5, "4", None])
 def test_a_run_of_another_format_is_refused(number: Any, folder: Path, tmp_path: Path) -> None:
     """Finished or not, by whoever reads it, with what to do."""
     unfinished = tmp_path / "unfinished"
@@ -261,12 +283,12 @@ def test_a_run_of_another_format_is_refused(number: Any, folder: Path, tmp_path:
     ):
         rewrite_format(path, number)
         message = (
-            f"Run {path}: expected a run of format 3, got {number!r}: another version of oocdm "
+            f"Run {path}: expected a run of format 4, got {number!r}: another version of oocdm "
             "wrote it; read it with that version, or fit its data again."
         )
         with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
             ask(path)
-        rewrite_format(path, 3)
+        rewrite_format(path, 4)
     load(folder)
     resume(unfinished, DATA)
 
@@ -305,10 +327,17 @@ def test_all_that_is_wrong_with_settings_is_told_at_once(folder: Path) -> None:
 
 
 HISTORIES: dict[str, tuple[Any, str]] = {
-    "rounds": ({"seconds": 1.0}, "`rounds` is missing."),
+    "rounds": ({"seconds": 1.0, "settled": True}, "`rounds` is missing."),
     "list": ([], "expected "),
-    "seconds": ({"seconds": None, "rounds": []}, "`seconds`: expected a number"),
-    "round": ({"seconds": 1.0, "rounds": [{"phase": "sleep"}]}, "6 problems:\n"),
+    "seconds": (
+        {"seconds": None, "settled": True, "rounds": []},
+        "`seconds`: expected a number",
+    ),
+    "settled": ({"seconds": 1.0, "settled": 1, "rounds": []}, "`settled`: expected "),
+    "round": (
+        {"seconds": 1.0, "settled": True, "rounds": [{"phase": "sleep"}]},
+        "6 problems:\n",
+    ),
 }
 
 
@@ -328,7 +357,19 @@ def decide_otherwise(graph: dict[str, Any]) -> None:
     row["decision"] = "required"
 
 
+def predict_without(graph: dict[str, Any]) -> None:
+    graph["edges"] = [graph["table"][0]["edge"]]
+    graph["table"][0].update(decision="yes", predicts=False)
+
+
+def predict_with_no_cause(graph: dict[str, Any]) -> None:
+    graph["table"][0].update(decision="no", predicts=True)
+
+
 GRAPHS: dict[str, tuple[Any, str]] = {
+    "predicts": (lambda g: g["table"][0].pop("predicts"), "table: `predicts`: `[0]`: expected "),
+    "without": (predict_without, "undecided ones alone, but it is false of `"),
+    "no cause": (predict_with_no_cause, "undecided ones alone, but it is true of `"),
     "edge": (add_edge, "`edges` and `table` disagree about 1, such as `Ant.x <- self.x`."),
     "decision": (decide_otherwise, "`edges` and `table` disagree about 1, such as `"),
     "score": (lambda g: g["table"][0].update(score="high"), "`[0].score`: expected a number"),
@@ -345,6 +386,25 @@ def test_a_graph_that_is_none(change: Any, message: str, folder: Path) -> None:
     change(graph)
     path.write_text(json.dumps(graph))
     with pytest.raises(GraphError, match=rf"^{re.escape(str(path))}: .*{re.escape(message)}"):
+        load(folder)
+
+
+SEEN: dict[str, tuple[Any, str]] = {
+    "list": (lambda s: [], "expected "),
+    "field": (lambda s: s.pop("Ant.x"), "another list: `Ant.x` is in one of them alone."),
+    "count": (lambda s: s["Ant.x"].update(count=-1), "expected a whole number of at least 0"),
+    "sizes": (lambda s: s["Ant.x"].update(low=[]), "expected 1 numbers of each kind and 0 shares"),
+    "order": (lambda s: s["Ant.x"].update(low=[1e9]), "least <= low <= high <= most"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), SEEN.values(), ids=SEEN)
+def test_what_was_seen_that_is_none(change: Any, message: str, folder: Path) -> None:
+    path = folder / "seen.json"
+    seen = json.loads(path.read_text())
+    changed = change(seen)
+    path.write_text(json.dumps(seen if changed != [] else []))
+    with pytest.raises(ModelError, match=rf"seen\.json: .*{re.escape(message)}"):
         load(folder)
 
 

@@ -27,6 +27,7 @@ from oocdm import (
 )
 from oocdm.discovery import Discovery
 from oocdm.graph import ClassEdges, ClassGraph, Evidence, Structure
+from oocdm.methods.method import Inquiry
 from oocdm.training import Trainer, discover, trainer
 from tests.inference.ragged import ragged
 from tests.training.toys import (
@@ -177,6 +178,11 @@ def assert_agree(found: FitResult | Discovery) -> None:
     is_in = np.isin(found.evidence.decision, ["yes", "required"])
     assert np.array_equal(found.evidence.is_in, is_in)
     assert found.graph == found.evidence.edges.graph(is_in)
+    if isinstance(found, FitResult):
+        claimed, predicting = (EDGES.mask(g) for g in (found.graph, found.prediction_graph))
+        assert not (claimed & ~predicting).any()
+        words = {found.evidence[edge].decision for edge in found.kept_undecided}
+        assert words <= {"undecided"}
     if isinstance(found, Discovery):  # open edges may be in its structure, but none is missing
         assert not (is_in & ~found.structure.edges).any()
 
@@ -213,6 +219,53 @@ def test_a_known_graph_is_that_of_its_evidence(name: str, tmp_path: Path) -> Non
     assert result.graph == graph
     assert_agree(result)
     assert_agree(load(tmp_path))
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_the_predictor_may_keep_open_edges(keeps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polishing and the calibration of sigma are for what predicts; the claim is the same."""
+    asked: list[Inquiry] = []
+
+    def keep(self: Oocdm, inquiry: Inquiry) -> Structure:
+        asked.append(inquiry)
+        return inquiry.estimate if keeps else inquiry.estimate - inquiry.free
+
+    polished: list[np.ndarray] = []
+    step, calibrated = trainer.Trainer._step, list[Any]()
+
+    def record(self: trainer.Trainer, terms: Any, *others: Any) -> float:
+        if self.position.phase == "polish":
+            polished.append(terms[0].structures[0])
+        return step(self, terms, *others)
+
+    monkeypatch.setattr(Oocdm, "keep_plausible", keep)
+    monkeypatch.setattr(trainer.Trainer, "_step", record)
+    monkeypatch.setattr(trainer, "calibrate_sigma", lambda *given: calibrated.append(given[1]))
+    result = fit(DATA, replace(METHODS["oocdm"], threshold=None), seed=5)
+    (inquiry,) = asked
+    assert set(result.evidence.decision[inquiry.free.edges]) == {"undecided"}
+    assert not (inquiry.free - inquiry.estimate).any() and not inquiry.free.paths.any()
+    open_edges = [name for name in inquiry.free.names]
+    assert sorted(result.kept_undecided) == (sorted(open_edges) if keeps else [])
+    assert result.graph == result.evidence.graph
+    assert calibrated == [result.prediction_graph]
+    mask = EDGES.mask(result.prediction_graph)
+    assert polished and all(np.array_equal(each[: len(EDGES)], mask) for each in polished)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_with_a_threshold_claim_and_prediction_are_equal(
+    name: str, finished: dict[str, FitResult]
+) -> None:
+    assert finished[name].prediction_graph == finished[name].graph
+
+
+def test_data_that_were_learned_from_say_nothing_of_what_to_keep() -> None:
+    """Every edge helps on them, so nothing is kept that is not claimed."""
+    schedule = replace(SCHEDULE, held_out=0.0)
+    result = fit(DATA, replace(METHODS["oocdm"], threshold=None, schedule=schedule), seed=5)
+    assert "undecided" in result.evidence.decision
+    assert result.prediction_graph == result.graph
 
 
 def test_while_it_learns_open_edges_are_in_the_estimate_alone() -> None:
