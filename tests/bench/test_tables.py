@@ -107,3 +107,26 @@ def test_growth_stands_beside_the_analysis_of_the_paper(tmp_path: Path) -> None:
     assert "| oocdm | 2,000 | 1.2 | 8.4 | 1.0 | n m N k | 2 |" in page.read_text()
     assert "| cdl-a | 2,000 | 1.4 | 70.6 | 2.0 |  |  |" in page.read_text()
     assert (tmp_path / "docs" / "discovery_growth.png").is_file()
+
+
+def test_calibration_has_families_power_and_a_picture(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "benchmarks.md"
+    page.write_text("<!-- calibration: begin -->\nold\n<!-- calibration: end -->\n")
+    results = tmp_path / "benchmarks" / "results" / "calibration"
+    results.mkdir(parents=True)
+    field = {"A.x": {"nats_below": 0.01, "coverage": 0.91}}
+    edge = {"is_true": True, "is_found": True, "worth": 0.5}
+    for family in ("weak", "forces"):
+        world = {"family": family, "world_seed": 3, "edges": [edge], "settled": True}
+        world |= {"fields": {"id": field, "ood": field}, "processor_seconds": 55.0}
+        (results / f"{family}-00003.json").write_text(json.dumps(world))
+    (results / "world000.json").write_text("{}")  # from before there were families
+    tables.main(tmp_path)
+    lines = page.read_text().splitlines()
+    for cells in ("(0 of 1) | 100.0 % [20.7, 100.0]", "91 % | 91 % | 100 % | 55"):
+        families = [line.split(" | ")[0] for line in lines if cells in line]
+        assert families[:2] == ["| forces", "| weak"]
+    assert "| 0.5 to 1 | 2 | 100.0 % [34.2, 100.0] |" in lines
+    assert "![Errors, power and coverage](calibration_families.png)" in lines
+    assert (tmp_path / "docs" / "calibration_families.png").is_file()
