@@ -80,7 +80,7 @@ from oocdm.training import (
     load,
     resume,
 )
-from oocdm.worlds import AbstractWorld, WorldState, check_world, collect
+from oocdm.worlds import AbstractWorld, WorldState, check_world, collect, record
 
 if TYPE_CHECKING:
     from oocdm.learned.stable_baselines import StableBaselinesEnv
@@ -168,6 +168,7 @@ __all__ = [
     "load",
     "load_dataset",
     "make",
+    "record",
     "resume",
     "rollout",
     "run_episodes",
