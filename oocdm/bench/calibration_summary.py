@@ -66,10 +66,20 @@ def mean_interval(values: np.ndarray) -> list[float]:
     >>> [round(end, 3) for end in mean_interval(np.array([0.0, 0.1, 0.2]))]
     [0.0, 0.348]
     """
+    low, high = t_interval(values)
+    return [max(low, 0.0), min(high, 1.0)]
+
+
+def t_interval(values: np.ndarray) -> list[float]:
+    """The 95 % interval of a mean of independent numbers; infinite if there are not two.
+
+    >>> [round(end, 3) for end in t_interval(np.array([0.0, 0.1, 0.2]))]
+    [-0.148, 0.348]
+    """
     if len(values) < 2:
-        return [0.0, 1.0]
+        return [-np.inf, np.inf]
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
-    return [max(float(values.mean() - half), 0.0), min(float(values.mean() + half), 1.0)]
+    return [float(values.mean() - half), float(values.mean() + half)]
 
 
 def share_interval(hits: int, total: int) -> list[float]:

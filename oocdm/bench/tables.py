@@ -13,6 +13,7 @@ from oocdm.bench.calibration import ALL_FAMILIES
 from oocdm.bench.calibration_summary import POOLED, summarise_families
 from oocdm.bench.cells import EXPERIMENTS
 from oocdm.bench.figures import paper_figures
+from oocdm.bench.logs import with_agreement
 from oocdm.errors import FileError
 from oocdm.files import write_atomically
 from oocdm.files.reading import read_json
@@ -28,6 +29,14 @@ from oocdm.report.calibration_rows import (
 )
 from oocdm.report.comparison import comparison_rows, place
 from oocdm.report.discovery_growth import growth_rows, save_discovery_growth
+from oocdm.report.logs_rows import (
+    BRAKES,
+    GRAPHS,
+    ROLLOUTS,
+    brake_cells,
+    graph_cells,
+    rollout_rows,
+)
 from oocdm.report.return_table import (
     GROWTH,
     PLANNING,
@@ -79,6 +88,8 @@ def main(root: Path = Path()) -> None:
         worlds.sort(key=lambda w: (place(w["family"], ALL_FAMILIES), w["world_seed"]))
         text = _put(text, "calibration", calibration_tables(summarise_families(worlds)))
         save_calibration(page.parent / PICTURE, summarise_families(worlds))
+    if logs := [read_json(p, FileError) for p in sorted((results / "logs").glob("*.json"))]:
+        text = _put(text, "logs", logs_tables(with_agreement(logs)))
     text = _compare_methods(text, results, page.parent)
     fits = [read_json(p, FileError) for p in (results / "samples").glob("*.json")]
     if fits:
@@ -209,6 +220,16 @@ def calibration_tables(summary: dict[str, Any]) -> str:
         _markdown(POWER, map(power_cells, summary[POOLED]["curve"])),
         _markdown(PREDICTED, [predicted_cells(*each) for each in summary.items()]),
         f"![Errors, power and coverage]({PICTURE})",
+    ]
+    return "\n\n".join(tables)
+
+
+def logs_tables(cells: list[dict[str, Any]]) -> str:
+    """Graphs, rollouts and braked cars of fits to other people's simulators."""
+    tables = [
+        _markdown(GRAPHS, map(graph_cells, cells)),
+        _markdown(ROLLOUTS, rollout_rows(cells)),
+        _markdown(BRAKES, map(brake_cells, cells)),
     ]
     return "\n\n".join(tables)
 

@@ -43,6 +43,7 @@ _add(
     judging.calibration,
     "oocdm bench calibration --family forces --seeds 10000-10009 -o results",
 )
+_add(benchmarks, "logs", judging.logs, "oocdm bench logs --env highway --seeds 0-2 -o results")
 _add(benchmarks, "samples", bench.samples, "oocdm bench samples --env block5 -o results")
 _add(benchmarks, "decisions", bench.decisions, "oocdm bench decisions --env block10 -o results")
 _add(benchmarks, "units", bench.units, "oocdm bench units --env block2 -o results")

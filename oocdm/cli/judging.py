@@ -1,4 +1,4 @@
-"""Verbs that judge fits: against the truth of generated worlds."""
+"""Verbs that judge fits: against the truth of generated worlds and other people's simulators."""
 
 from __future__ import annotations
 
@@ -49,6 +49,40 @@ def calibration(
             text_table(FOUND, [found_cells(*row) for row in answer["summary"].items()]),
             text_table(POWER, map(power_cells, answer["summary"]["all"]["curve"])),
             text_table(PREDICTED, [predicted_cells(*row) for row in answer["summary"].items()]),
+        ],
+        threads,
+        as_json,
+    )
+
+
+def logs(
+    env: Annotated[
+        str, typer.Option(help="highway, which needs the extra oocdm[logs].")
+    ] = "highway",
+    seeds: Annotated[str, typer.Option(help="Of fits, such as 0-2.")] = "0-2",
+    jobs: Annotated[int, typer.Option(min=1, help="Fits side by side, each with its threads.")] = 1,
+    threads: Threads = 1,
+    output: Results = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit logs of another package's simulator, and compare with what its code reads and does."""
+    from oocdm.bench.logs import run_logs
+    from oocdm.report.logs_rows import (
+        BRAKES,
+        GRAPHS,
+        ROLLOUTS,
+        brake_cells,
+        graph_cells,
+        rollout_rows,
+    )
+    from oocdm.report.terminal import text_table
+
+    show_measured(
+        lambda bar: run_logs(env, parse_seeds(seeds), output, jobs, bar.show_worlds),
+        lambda answer: [
+            text_table(GRAPHS, map(graph_cells, answer["cells"])),
+            text_table(ROLLOUTS, rollout_rows(answer["cells"])),
+            text_table(BRAKES, map(brake_cells, answer["cells"])),
         ],
         threads,
         as_json,

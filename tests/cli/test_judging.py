@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -51,3 +52,23 @@ def test_seeds_must_be_chosen(error: Error, oocdm: Oocdm) -> None:
     assert "no family `force`" in error(
         "bench", "calibration", "--family", "force", "--seeds", "10000"
     )
+
+
+def test_logs_of_other_simulators(
+    oocdm: Oocdm, error: Error, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "no simulator `highwy`" in error("bench", "logs", "--env", "highwy")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "highway_env", None)
+        assert 'pip install "oocdm[logs]"' in error("bench", "logs")
+    seen: list[Any] = []
+
+    def run(env: str, seeds: Any, folder: Any, jobs: int, tell: object) -> dict[str, Any]:
+        seen.append((env, seeds, jobs))
+        cell = {"env": env, "seed": 0, "common": 3, "missed": ["Car.x <- self.x"], "unlisted": []}
+        cell |= {"jaccard": None, "settled": None, "processor_seconds": 5.0}
+        return {"cells": [{**cell, "rollouts": {}, "brakes": {"cases": 0}}]}
+
+    monkeypatch.setattr("oocdm.bench.logs.run_logs", run)
+    assert "2 of 3" in oocdm("bench", "logs", "--seeds", "0", "--jobs", "2").stdout
+    assert seen == [("highway", [0], 2)]
