@@ -82,7 +82,7 @@ from oocdm.training import (
     load,
     resume,
 )
-from oocdm.worlds import AbstractWorld, WorldState, check_world, collect
+from oocdm.worlds import AbstractWorld, WorldState, check_world, collect, record
 
 if TYPE_CHECKING:
     from oocdm.learned.stable_baselines import StableBaselinesEnv
@@ -172,6 +172,7 @@ __all__ = [
     "load",
     "load_dataset",
     "make",
+    "record",
     "resume",
     "rollout",
     "run_episodes",

@@ -27,6 +27,7 @@ NAMES = {
     *("AbstractWorld", "WorldState", "check_world", "collect", "make", "list_envs", "EnvInfo"),
     *(
         "fit",
+        "record",
         "resume",
         "load",
         "estimate_memory",

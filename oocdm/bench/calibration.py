@@ -1,144 +1,126 @@
-"""Are decisions as sure as they say? Discovery on many generated worlds with known graphs."""
+"""How often is discovery wrong, and how far are predictions below the truth? Generated worlds."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from oocdm.bench.cells import raw_sigma_floor
+from oocdm.bench.calibration_summary import summarise_families
 from oocdm.bench.machine import describe_machine
-from oocdm.bench.results import recall
+from oocdm.bench.results import recall_all
+from oocdm.bench.truth_scores import score_fields
+from oocdm.data.dataset import Dataset
 from oocdm.envs import make
 from oocdm.envs.generated import GeneratedWorld
-from oocdm.graph import ClassEdges, ClassGraph
+from oocdm.envs.generated.families import FAMILIES
+from oocdm.envs.generated.world import MIXED
+from oocdm.errors import OocdmError, suggest
+from oocdm.graph import ClassEdges
 from oocdm.methods import Schedule
-from oocdm.training import fit
+from oocdm.training import FitResult, fit
 from oocdm.worlds import collect
 
-# Small worlds are learned in fewer and larger steps, with the floor of sigma that the paper has;
-# nothing else differs from the defaults. A fixed number of steps, not of seconds: the results do
-# not depend on the machine.
+ALL_FAMILIES = (MIXED, *FAMILIES)
+
+# How long a fit may take is the only thing that is not the product's default: small worlds are
+# learned in fewer steps than those of the paper. It is a number of steps, not of seconds, so that
+# results do not depend on the machine. They were chosen for a median of at most 60 s of processor
+# time a world, and 8 minutes for a large one, by the time that a step and a discovery take.
 SCHEDULE = Schedule(
-    iterations=6,
-    steps_per_iteration=130,
-    polish_steps=0,
-    patience=6,
-    batch_size=256,
-    learning_rate=4e-3,
+    iterations=6, steps_per_iteration=150, polish_steps=500, patience=6, batch_size=256
 )
-THRESHOLDS = (0.03, 0.1, 0.3)
-STEPS = 10_000
+SCHEDULES: Mapping[str, Schedule] = {
+    "large": replace(SCHEDULE, iterations=12, steps_per_iteration=400, polish_steps=2000)
+}
+STEPS = 10_000  # transitions that are learned from
+TEST_STEPS = 3_000  # each, that start as in training and elsewhere
+# Seeds of the data; those of worlds say which world it is.
+LEARNED, TESTED = 0, 1
 
 Tell = Callable[[int, int], None]  # worlds done, of how many
 
 
 def run_calibration(
-    worlds: int = 200,
+    families: Sequence[str],
+    seeds: Sequence[int],
     results_folder: str | Path | None = None,
-    progress: Tell | None = None,
-    first_seed: int = 0,
+    jobs: int = 1,
+    progress: Tell = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Fit generated worlds, one for each seed, and tell how many of the edges found are wrong.
+    """Fit a generated world of each family for each seed, and compare it with the truth.
 
     With a results folder each finished world is written there, and worlds that are there
-    already are read instead of run again.
+    already are read instead of run again. `jobs` of them are fitted side by side.
     """
-    rows = []
-    for done, seed in enumerate(range(first_seed, first_seed + worlds), start=1):
-        rows.append(recall(results_folder, f"world{seed:03d}", partial(_run_world, seed)))
-        if progress is not None:
-            progress(done, worlds)
-    return {"worlds": rows, "summary": summarise_all(rows)}
+    for family in families:
+        if family not in ALL_FAMILIES:
+            raise OocdmError(
+                f"bench calibration: no family `{family}`. {suggest(family, ALL_FAMILIES)}"
+            )
+    measures = {
+        f"{family}-{seed:05d}": partial(_run_world, family, seed)
+        for family in families
+        for seed in seeds
+    }
+    worlds = recall_all(results_folder, measures, jobs, progress)
+    return {"worlds": worlds, "summary": summarise_families(worlds)}
 
 
-def _run_world(seed: int) -> dict[str, Any]:
-    env = make("generated", world_seed=seed)
-    world = env.world
-    assert isinstance(world, GeneratedWorld) and world.true_graph is not None
-    data = collect(env, STEPS, seed=seed)
+def _run_world(family: str, seed: int) -> dict[str, Any]:
+    world = _world(family, seed)
+    data, schedule = collect(world, STEPS, seed=LEARNED), SCHEDULES.get(family, SCHEDULE)
     started = time.process_time()
-    result = fit(data, seed=seed, schedule=SCHEDULE, **raw_sigma_floor("oocdm"))
+    result = fit(data, seed=seed, schedule=schedule)
     processor_seconds = time.process_time() - started
-    testable = ClassEdges.of(data.schema).testable(data.max_counts)
-    score = np.nan_to_num(result.evidence.score)
-    found = {"automatic": result.class_graph}
-    for threshold in THRESHOLDS:
-        found[str(threshold)] = ClassGraph(data.schema, testable & (score > threshold))
-    open_edges = result.evidence.decision == "undecided"
-    true = world.true_graph.mask
     return {
+        "family": family,
         "world_seed": seed,
         "varying": world.varying,
         "decoys": world.decoys,
         "mechanisms": world.describe().splitlines()[1:],
-        "true_edges": int((true & testable).sum()),
-        "testable_edges": int(testable.sum()),
-        "found": {name: _count(graph, true, testable) for name, graph in found.items()},
-        "open": {"true": int((open_edges & true).sum()), "absent": int((open_edges & ~true).sum())},
-        "wrong": _wrong(result.class_graph, true, testable),
-        "rows": result.evidence.rows(),
+        "graph": str(result.class_graph).splitlines(),
+        "edges": _edges(result, world, data),
+        "fields": {
+            "id": score_fields(result, world, collect(world, TEST_STEPS, seed=TESTED)),
+            "ood": score_fields(
+                result, world, collect(_world(family, seed, ood=True), TEST_STEPS, seed=TESTED)
+            ),
+        },
+        "settled": getattr(result, "settled", None),
+        "schedule": asdict(schedule),
         "seconds": result.seconds,
         "processor_seconds": processor_seconds,
-        "command": f"oocdm bench calibration --worlds 1 --first-seed {seed}",
+        "command": f"oocdm bench calibration --family {family} --seeds {seed}",
         **describe_machine(),
     }
 
 
-def _count(graph: ClassGraph, true: np.ndarray, testable: np.ndarray) -> dict[str, int]:
-    found = graph.mask & testable
-    return {"true": int((found & true).sum()), "false": int((found & ~true).sum())}
+def _world(family: str, seed: int, ood: bool = False) -> GeneratedWorld:
+    world = make("generated", family=family, world_seed=seed, ood=ood).world
+    assert isinstance(world, GeneratedWorld)
+    return world
 
 
-def _wrong(graph: ClassGraph, true: np.ndarray, testable: np.ndarray) -> dict[str, list[str]]:
-    edges = np.array(graph.space.names)
-    return {
-        "extra": edges[graph.mask & ~true & testable].tolist(),
-        "missing": edges[~graph.mask & true & testable].tolist(),
-    }
+def _edges(result: FitResult, world: GeneratedWorld, data: Dataset) -> list[dict[str, Any]]:
+    """One row for each edge that can occur: what it is, what was found, and the evidence.
 
-
-def summarise_all(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Automatic decisions and fixed thresholds side by side.
-
-    Thresholds are applied to the scores around the graph that automatic decisions ended with.
+    True edges have what they are worth, in nats a number of the target.
     """
-    return {rule: summarise(rows, rule) for rule in ["automatic", *map(str, THRESHOLDS)]}
-
-
-def summarise(rows: list[dict[str, Any]], rule: str) -> dict[str, Any]:
-    """False-discovery rate and power over worlds, each with a 95 % interval.
-
-    The rate is the mean over worlds of the share of wrong edges among those found, as the
-    control is defined; its interval is that of a mean over independent worlds.
-
-    >>> row = {"found": {"automatic": {"true": 8, "false": 2}}, "true_edges": 10}
-    >>> round(summarise([row, row], "automatic")["false_discovery_rate"], 6)
-    0.2
-    """
-    counts = [row["found"][rule] for row in rows]
-    shares = np.array([c["false"] / max(c["true"] + c["false"], 1) for c in counts])
-    powers = np.array(
-        [c["true"] / max(row["true_edges"], 1) for c, row in zip(counts, rows, strict=True)]
-    )
-    exact = [
-        c["false"] == 0 and c["true"] == row["true_edges"]
-        for c, row in zip(counts, rows, strict=True)
-    ]
-    return {
-        "worlds": len(rows),
-        "false_discovery_rate": float(shares.mean()),
-        "false_discovery_interval": _interval(shares),
-        "power": float(powers.mean()),
-        "power_interval": _interval(powers),
-        "exact_graphs": float(np.mean(exact)),
-    }
-
-
-def _interval(values: np.ndarray) -> list[float]:
-    half = 1.96 * float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else 1.0
-    return [max(float(values.mean()) - half, 0.0), min(float(values.mean()) + half, 1.0)]
+    assert world.true_graph is not None
+    testable = ClassEdges.of(data.schema).testable(data.max_counts)
+    true, found = world.true_graph.mask, result.class_graph.mask
+    worths = {str(edge): worth for edge, worth in world.worths().items()}
+    rows = []
+    for i, evidence in enumerate(result.evidence.rows()):
+        if not testable[i]:
+            continue
+        row = {**evidence, "is_true": bool(true[i]), "is_found": bool(found[i])}
+        if true[i]:
+            worth = worths[evidence["edge"]]
+            row |= {"worth": worth.nats, "worth_error": worth.error}
+        rows.append(row)
+    return rows

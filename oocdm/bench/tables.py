@@ -9,16 +9,34 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from oocdm.bench.calibration import summarise_all
+from oocdm.bench.calibration import ALL_FAMILIES
+from oocdm.bench.calibration_summary import POOLED, summarise_families
 from oocdm.bench.cells import EXPERIMENTS
 from oocdm.bench.figures import paper_figures
+from oocdm.bench.logs import with_agreement
 from oocdm.errors import FileError
 from oocdm.files import write_atomically
 from oocdm.files.reading import read_json
 from oocdm.methods import METHODS
 from oocdm.report.calibration_picture import save_calibration
+from oocdm.report.calibration_rows import (
+    FOUND,
+    POWER,
+    PREDICTED,
+    found_cells,
+    power_cells,
+    predicted_cells,
+)
 from oocdm.report.comparison import comparison_rows, place
 from oocdm.report.discovery_growth import growth_rows, save_discovery_growth
+from oocdm.report.logs_rows import (
+    BRAKES,
+    GRAPHS,
+    ROLLOUTS,
+    brake_cells,
+    graph_cells,
+    rollout_rows,
+)
 from oocdm.report.return_table import (
     GROWTH,
     PLANNING,
@@ -32,11 +50,12 @@ from oocdm.report.return_table import (
 from oocdm.report.samples_picture import save_samples
 from oocdm.report.terminal import (
     DECISIONS,
-    calibration_cells,
     decisions_cells,
     samples_cells,
     samples_header,
 )
+
+PICTURE = "calibration_families.png"
 
 # Marker, files, header and cells of what is measured about acting.
 PLANNING_TABLES = (
@@ -64,10 +83,13 @@ def main(root: Path = Path()) -> None:
         text = _put(text, "growth", growth_table(speed))
     if decided := [read_json(p, FileError) for p in sorted((results / "decisions").glob("*.json"))]:
         text = _put(text, "decisions", _markdown(DECISIONS, map(decisions_cells, decided)))
-    if worlds := [read_json(p, FileError) for p in (results / "calibration").glob("*.json")]:
-        summary = summarise_all(worlds)
-        text = _put(text, "calibration", calibration_table(summary))
-        save_calibration(page.parent / "calibration.png", summary)
+    # Older results have no family in their names.
+    if worlds := [read_json(p, FileError) for p in (results / "calibration").glob("*-*.json")]:
+        worlds.sort(key=lambda w: (place(w["family"], ALL_FAMILIES), w["world_seed"]))
+        text = _put(text, "calibration", calibration_tables(summarise_families(worlds)))
+        save_calibration(page.parent / PICTURE, summarise_families(worlds))
+    if logs := [read_json(p, FileError) for p in sorted((results / "logs").glob("*.json"))]:
+        text = _put(text, "logs", logs_tables(with_agreement(logs)))
     text = _compare_methods(text, results, page.parent)
     fits = [read_json(p, FileError) for p in (results / "samples").glob("*.json")]
     if fits:
@@ -191,10 +213,25 @@ def growth_table(speed: dict[str, Any]) -> str:
     return _markdown(["blocks", "preset", *(f"{name} ms a sample" for name in names)], rows)
 
 
-def calibration_table(summary: dict[str, Any]) -> str:
-    """Wrong edges and power of each rule."""
-    header = ["rule", "worlds", "wrong among found", "power", "exact graphs"]
-    return _markdown(header, [calibration_cells(name, row) for name, row in summary.items()])
+def calibration_tables(summary: dict[str, Any]) -> str:
+    """Errors and nats of each family, the power over what edges are worth, and their picture."""
+    tables = [
+        _markdown(FOUND, [found_cells(*each) for each in summary.items()]),
+        _markdown(POWER, map(power_cells, summary[POOLED]["curve"])),
+        _markdown(PREDICTED, [predicted_cells(*each) for each in summary.items()]),
+        f"![Errors, power and coverage]({PICTURE})",
+    ]
+    return "\n\n".join(tables)
+
+
+def logs_tables(cells: list[dict[str, Any]]) -> str:
+    """Graphs, rollouts and braked cars of fits to other people's simulators."""
+    tables = [
+        _markdown(GRAPHS, map(graph_cells, cells)),
+        _markdown(ROLLOUTS, rollout_rows(cells)),
+        _markdown(BRAKES, map(brake_cells, cells)),
+    ]
+    return "\n\n".join(tables)
 
 
 def _megabytes(value: float | None) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import oocdm
-from oocdm.cli import bench, data, demo, methods, plan, runs
+from oocdm.cli import bench, data, demo, judging, methods, plan, runs
 from oocdm.cli.output import verb
 from oocdm.cli.shared_options import spread
 
@@ -37,7 +37,13 @@ _add(app, "plan", plan.plan, "oocdm plan runs/mouse --env mouse --episodes 10 --
 _add(benchmarks, "paper", bench.paper, "oocdm bench paper --env block5 --seeds 0-2 --json")
 _add(benchmarks, "speed", bench.speed, "oocdm bench speed --env block5 --json")
 _add(benchmarks, "memory", bench.memory, "oocdm bench memory --world fields --json")
-_add(benchmarks, "calibration", bench.calibration, "oocdm bench calibration --worlds 20 -o results")
+_add(
+    benchmarks,
+    "calibration",
+    judging.calibration,
+    "oocdm bench calibration --family forces --seeds 10000-10009 -o results",
+)
+_add(benchmarks, "logs", judging.logs, "oocdm bench logs --env highway --seeds 0-2 -o results")
 _add(benchmarks, "samples", bench.samples, "oocdm bench samples --env block5 -o results")
 _add(benchmarks, "decisions", bench.decisions, "oocdm bench decisions --env block10 -o results")
 _add(benchmarks, "units", bench.units, "oocdm bench units --env block2 -o results")

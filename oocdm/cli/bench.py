@@ -110,7 +110,7 @@ def paper(
             return [cells_table(answer["cells"])]
         return [text_table(*comparison_rows(table, answer["cells"], paper_figures()))]
 
-    _measure(run, show, threads, as_json)
+    show_measured(run, show, threads, as_json)
 
 
 def _refuse(table: str, given: Mapping[str, Any], *options: str) -> None:
@@ -165,7 +165,7 @@ def _measure_acting(
     else:
         measure, header, cells = run_unseen, UNSEEN, unseen_cells
         chosen = _all_or(methods or METHODS, lambda each: not each.needs_fixed_objects)
-    _measure(
+    show_measured(
         lambda bar: measure(
             output,
             bar.show,
@@ -192,7 +192,7 @@ def discovery(
     from oocdm.bench.discovery_times import BLOCKS, METHODS, run_discovery_growth
     from oocdm.report.terminal import text_table
 
-    _measure(
+    show_measured(
         lambda bar: run_discovery_growth(output, bar.show, method or METHODS, blocks or BLOCKS),
         lambda answer: [
             text_table(
@@ -225,7 +225,7 @@ def speed(
     from oocdm.bench.speed import run_speed
     from oocdm.report.terminal import growth_table, speed_table
 
-    _measure(
+    show_measured(
         lambda bar: run_speed(env, repeats, output, bar.tell),
         lambda answer: [speed_table(answer["rows"]), growth_table(answer["growth"])],
         threads,
@@ -247,7 +247,7 @@ def memory(
     from oocdm.models.memory import say_memory
     from oocdm.report.terminal import text_table
 
-    _measure(
+    show_measured(
         lambda bar: run_memory(world, output, bar.tell),
         lambda answer: [
             text_table(
@@ -268,25 +268,6 @@ def memory(
     )
 
 
-def calibration(
-    worlds: Annotated[int, typer.Option(min=1, help="How many generated worlds to fit.")] = 200,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first world.")] = 0,
-    threads: Threads = 1,
-    output: Results = None,
-    as_json: AsJson = False,
-) -> None:
-    """Measure how many of the edges found are wrong, on generated worlds with known graphs."""
-    from oocdm.bench.calibration import run_calibration
-    from oocdm.report.terminal import calibration_table
-
-    _measure(
-        lambda bar: run_calibration(worlds, output, bar.show_worlds, first_seed),
-        lambda answer: [calibration_table(answer["summary"])],
-        threads,
-        as_json,
-    )
-
-
 def samples(
     env: Annotated[
         list[str] | None, typer.Option(help="May be repeated; block5 and mouse if not given.")
@@ -299,7 +280,7 @@ def samples(
     from oocdm.bench.samples import run_samples
     from oocdm.report.terminal import samples_table
 
-    _measure(
+    show_measured(
         lambda bar: run_samples(env, output, bar.show_cell),
         lambda answer: [samples_table(answer["rows"])],
         threads,
@@ -319,7 +300,7 @@ def decisions(
     from oocdm.bench.decisions import run_decisions
     from oocdm.report.terminal import decisions_table
 
-    _measure(
+    show_measured(
         lambda bar: run_decisions(env, output, bar.show_cell),
         lambda answer: [decisions_table(answer["rows"])],
         threads,
@@ -344,7 +325,7 @@ def units(
     from oocdm.bench.units import run_units
     from oocdm.report.terminal import units_table
 
-    _measure(
+    show_measured(
         lambda bar: run_units(env, unit, output, bar.show_cell),
         lambda answer: [units_table(answer["rows"])],
         threads,
@@ -363,7 +344,7 @@ def planning(
     from oocdm.report.return_table import GROWTH, PLANNING, growth_cells, planning_cells
     from oocdm.report.terminal import text_table
 
-    _measure(
+    show_measured(
         lambda bar: run_planning(output, bar.show, repeats),
         lambda answer: [
             text_table(PLANNING, map(planning_cells, answer["rows"])),
@@ -374,7 +355,7 @@ def planning(
     )
 
 
-def _measure(
+def show_measured(
     run: Callable[[ProgressBar], dict[str, Any]],
     tables: Callable[[dict[str, Any]], list[Table]],
     threads: int,

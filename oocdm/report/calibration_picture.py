@@ -1,4 +1,4 @@
-"""How often decisions are wrong, as a picture: errors and power of each rule."""
+"""Fits of generated worlds as a picture: errors, power over what edges are worth, coverage."""
 
 from __future__ import annotations
 
@@ -7,45 +7,73 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from oocdm.files import write_atomically
 
 NOMINAL = 0.05  # the false-discovery rate that automatic decisions promise
-AUTOMATIC, FIXED = "#08306b", "#9a9a9a"
+COVERED = 0.9  # what intervals promise
+AUTOMATIC, FIXED, PROMISE = "#08306b", "#9a9a9a", "#d62728"
+LEAST_WORTH = 5e-4  # edges worth less stand there
 
 
 def draw_calibration(summary: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Wrong shares and power of each rule with 95 % intervals, from `run_calibration`.
+    """Wrong shares and coverage of each family, and power over worth of all worlds.
 
-    >>> row = {"worlds": 4, "false_discovery_rate": 0.02, "false_discovery_interval": [0, 0.05]}
-    >>> row |= {"power": 0.9, "power_interval": [0.8, 1.0], "exact_graphs": 0.5}
-    >>> len(draw_calibration({"automatic": row, "0.1": row}).axes)
-    2
+    `summary` is that of `run_calibration`; bars are 95 % intervals.
+
+    >>> nats = {"coverage": 0.9}
+    >>> row = {"wrong_share": 0.02, "wrong_interval": [0, 0.05], "id": nats, "ood": nats}
+    >>> curve = [{"worth": 0.01, "share": 0.5, "interval": [0.4, 0.6]}]
+    >>> len(draw_calibration({"forces": row, "all": {**row, "curve": curve}}).axes)
+    3
     """
     names = list(summary)
-    labels = [name if name == "automatic" else f"threshold {name}" for name in names]
-    colours = [AUTOMATIC if name == "automatic" else FIXED for name in names]
-    figure = Figure(figsize=(8, 0.9 + 0.45 * len(names)), dpi=150, layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    panels = (
-        (left, "false_discovery_rate", "false_discovery_interval", "wrong among the edges found"),
-        (right, "power", "power_interval", "found of the true edges"),
-    )
-    for axes, value, interval, title in panels:
-        for y, (name, colour) in enumerate(zip(names, colours, strict=True)):
-            low, high = summary[name][interval]
-            axes.plot([low, high], [y, y], color=colour, linewidth=2)
-            axes.plot(summary[name][value], y, "o", color=colour)
-        axes.set_title(title, fontsize=9)
-        axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.tick_params(left=False, labelsize=8)
-    left.axvline(NOMINAL, color="#d62728", linestyle="--", linewidth=1)
+    figure = Figure(figsize=(11, 1.6 + 0.22 * len(names)), dpi=150, layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    for y, row in enumerate(summary.values()):
+        left.plot(row["wrong_interval"], [y, y], color=AUTOMATIC, linewidth=2)
+        left.plot(row["wrong_share"], y, "o", color=AUTOMATIC, markersize=4)
+        for place, colour in (("id", AUTOMATIC), ("ood", FIXED)):
+            if row[place]["coverage"] is not None:
+                right.plot(row[place]["coverage"], y, "o", color=colour, markersize=4)
+    _label(left, "wrong among the edges found", names, NOMINAL)
     left.set_xlim(left=0)
-    left.set_yticks(range(len(names)), labels)
-    left.set_ylim(len(names) - 0.5, -0.5)
+    _label(right, "in 90 % intervals (grey: o.o.d.)", names, COVERED)
+    _draw_power(middle, list(summary.values())[-1]["curve"])
     return figure
+
+
+def _draw_power(axes: Axes, curve: list[Mapping[str, Any]]) -> None:
+    for row in curve:
+        if row["share"] is not None:
+            x = max(row["worth"], LEAST_WORTH)
+            axes.plot([x, x], row["interval"], color=AUTOMATIC, linewidth=2)
+            axes.plot(x, row["share"], "o", color=AUTOMATIC, markersize=4)
+    axes.set_xscale("log")
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_title("found of the true edges, over their worth in nats", fontsize=9)
+    axes.yaxis.set_major_formatter(_percent)
+    _tidy(axes)
+
+
+def _label(axes: Axes, title: str, names: list[str], promise: float) -> None:
+    axes.axvline(promise, color=PROMISE, linestyle="--", linewidth=1)
+    axes.set_title(title, fontsize=9)
+    axes.xaxis.set_major_formatter(_percent)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    _tidy(axes)
+
+
+def _tidy(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8)
+
+
+def _percent(value: float, _: float) -> str:
+    return f"{100 * value:.0f} %"
 
 
 def save_calibration(path: str | Path, summary: Mapping[str, Mapping[str, Any]]) -> None:

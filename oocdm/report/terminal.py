@@ -207,34 +207,6 @@ def speed_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     return text_table(["env", "preset", "work", *(n.replace("_", " ") for n in names)], cells)
 
 
-def calibration_table(summary: Mapping[str, Mapping[str, Any]]) -> Table:
-    """The summary of `oocdm bench calibration`, one rule a row.
-
-    >>> row = {"worlds": 4, "false_discovery_rate": 0.02, "false_discovery_interval": [0, 0.05]}
-    >>> row |= {"power": 0.9, "power_interval": [0.8, 1.0], "exact_graphs": 0.5}
-    >>> calibration_table({"automatic": row}).row_count
-    1
-    """
-    header = ["rule", "worlds", "wrong among found", "power", "exact graphs"]
-    return text_table(header, [calibration_cells(name, row) for name, row in summary.items()])
-
-
-def calibration_cells(name: str, row: Mapping[str, Any]) -> list[str]:
-    """One rule of a calibration as text, intervals in brackets."""
-
-    def share(value: str, interval: str) -> str:
-        low, high = row[interval]
-        return f"{100 * row[value]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
-
-    return [
-        name if name == "automatic" else f"threshold {name}",
-        str(row["worlds"]),
-        share("false_discovery_rate", "false_discovery_interval"),
-        share("power", "power_interval"),
-        f"{100 * row['exact_graphs']:.0f} %",
-    ]
-
-
 def samples_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     """The fits of `oocdm bench samples`, one per row.
 

@@ -1,4 +1,4 @@
-"""The calibration benchmark: counting, resuming, and its summary."""
+"""The calibration benchmark: cells that are compared with the truth, and resumed."""
 
 from __future__ import annotations
 
@@ -9,42 +9,62 @@ from typing import Any
 import pytest
 
 from oocdm.bench import calibration
+from oocdm.envs.generated.families import FAMILIES
+from oocdm.errors import OocdmError
 from oocdm.methods import Schedule
 
-
-def row(true: int, false: int, true_edges: int) -> dict[str, Any]:
-    found = {"true": true, "false": false}
-    return {"found": {"automatic": found}, "true_edges": true_edges}
-
-
-def test_summary_is_a_mean_over_worlds() -> None:
-    rows = [row(9, 1, 10), row(0, 0, 4), row(5, 0, 5)]
-    found = calibration.summarise(rows, "automatic")
-    assert found["worlds"] == 3
-    assert found["false_discovery_rate"] == pytest.approx(0.1 / 3)
-    assert found["power"] == pytest.approx((0.9 + 0 + 1) / 3)
-    assert found["exact_graphs"] == pytest.approx(1 / 3)
-    low, high = found["false_discovery_interval"]
-    assert low == 0 and 0.1 / 3 < high < 0.2
+QUICK = Schedule(iterations=1, steps_per_iteration=3, polish_steps=2, batch_size=64)
 
 
 def test_worlds_are_fitted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick = Schedule(iterations=1, steps_per_iteration=3, polish_steps=0, batch_size=64)
-    monkeypatch.setattr(calibration, "SCHEDULE", quick)
+    monkeypatch.setattr(calibration, "SCHEDULE", QUICK)
     monkeypatch.setattr(calibration, "STEPS", 600)
-    told: list[tuple[int, int]] = []
-    first = calibration.run_calibration(2, tmp_path, lambda *counts: told.append(counts))
-    assert told == [(1, 2), (2, 2)]
-    for world in first["worlds"]:
-        counts = world["found"]["automatic"]
-        assert counts["true"] + len(world["wrong"]["missing"]) == world["true_edges"]
-        assert counts["false"] == len(world["wrong"]["extra"])
-        assert len(world["rows"]) >= world["testable_edges"] > world["true_edges"] > 0
-    assert list(first["summary"]) == ["automatic", "0.03", "0.1", "0.3"]
+    monkeypatch.setattr(calibration, "TEST_STEPS", 200)
+    families = ["mixed", "jumps"]
+    first = calibration.run_calibration(families, [10_000], tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "jumps-10000.json",
+        "mixed-10000.json",
+    ]
+    assert list(first["summary"]) == ["mixed", "jumps", "all"]
+    for world, family in zip(first["worlds"], families, strict=True):
+        check_world(world, family)
 
-    def never(seed: int) -> dict[str, Any]:
+    def never(family: str, seed: int) -> dict[str, Any]:
         raise AssertionError("a finished world is read, not run again")
 
     monkeypatch.setattr(calibration, "_run_world", never)
-    again = calibration.run_calibration(2, tmp_path)
+    again = calibration.run_calibration(families, [10_000], tmp_path)
     assert json.dumps(again) == json.dumps(first)
+
+
+def check_world(world: dict[str, Any], family: str) -> None:
+    assert world["family"] == family and world["world_seed"] == 10_000
+    true = [edge for edge in world["edges"] if edge["is_true"]]
+    assert 0 < len(true) < len(world["edges"])
+    assert all(edge["worth"] >= 0 and edge["worth_error"] >= 0 for edge in true)
+    assert all("worth" not in edge for edge in world["edges"] if not edge["is_true"])
+    assert {"score", "p_value", "decision"} <= set(true[0])
+    found = {edge["edge"] for edge in world["edges"] if edge["is_found"]}
+    assert all((edge["decision"] == "yes") == (edge["edge"] in found) for edge in world["edges"])
+    for place in ("id", "ood"):
+        fields = world["fields"][place]
+        assert list(fields) == [line.split("'")[0] for line in world["mechanisms"]]
+        # After a few steps nothing is near the truth.
+        assert all(field["nats_below"] > 0 for field in fields.values())
+    assert world["command"] == f"oocdm bench calibration --family {family} --seeds 10000"
+    assert world["schedule"]["steps_per_iteration"] == 3
+    assert world["processor_seconds"] > 0 and world["settled"] is None
+
+
+def test_every_family_can_be_judged() -> None:
+    assert ("mixed", *FAMILIES) == calibration.ALL_FAMILIES
+    assert set(calibration.SCHEDULES) <= set(calibration.ALL_FAMILIES)
+
+
+def test_an_unknown_family_is_told_at_once() -> None:
+    with pytest.raises(OocdmError) as error:
+        calibration.run_calibration(["mixed", "force"], [10_000])
+    assert str(error.value).startswith(
+        "bench calibration: no family `force`. Did you mean `forces`? Known: mixed, neighbours,"
+    )

@@ -107,3 +107,45 @@ def test_growth_stands_beside_the_analysis_of_the_paper(tmp_path: Path) -> None:
     assert "| oocdm | 2,000 | 1.2 | 8.4 | 1.0 | n m N k | 2 |" in page.read_text()
     assert "| cdl-a | 2,000 | 1.4 | 70.6 | 2.0 |  |  |" in page.read_text()
     assert (tmp_path / "docs" / "discovery_growth.png").is_file()
+
+
+def test_calibration_has_families_power_and_a_picture(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "benchmarks.md"
+    page.write_text("<!-- calibration: begin -->\nold\n<!-- calibration: end -->\n")
+    results = tmp_path / "benchmarks" / "results" / "calibration"
+    results.mkdir(parents=True)
+    field = {"A.x": {"nats_below": 0.01, "coverage": 0.91}}
+    edge = {"is_true": True, "is_found": True, "worth": 0.5}
+    for family in ("weak", "forces"):
+        world = {"family": family, "world_seed": 3, "edges": [edge], "settled": True}
+        world |= {"fields": {"id": field, "ood": field}, "processor_seconds": 55.0}
+        (results / f"{family}-00003.json").write_text(json.dumps(world))
+    (results / "world000.json").write_text("{}")  # from before there were families
+    tables.main(tmp_path)
+    lines = page.read_text().splitlines()
+    for cells in ("(0 of 1) | 100.0 % [20.7, 100.0]", "91 % | 91 % | 100 % | 55"):
+        families = [line.split(" | ")[0] for line in lines if cells in line]
+        assert families[:2] == ["| forces", "| weak"]
+    assert "| 0.5 to 1 | 2 | 100.0 % [34.2, 100.0] |" in lines
+    assert "![Errors, power and coverage](calibration_families.png)" in lines
+    assert (tmp_path / "docs" / "calibration_families.png").is_file()
+
+
+def test_logs_have_graphs_rollouts_and_brakes(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "benchmarks.md"
+    page.write_text("<!-- logs: begin -->\nold\n<!-- logs: end -->\n")
+    results = tmp_path / "benchmarks" / "results" / "logs"
+    results.mkdir(parents=True)
+    errors = {"model": 0.1, "persistence": 0.3, "velocity": 0.2}
+    errors |= {"over_persistence": [-0.3, -0.1], "over_velocity": [-0.2, 0.01]}
+    for seed, graph in enumerate((["a", "b"], ["b", "c"])):
+        cell = {"env": "highway", "seed": seed, "graph": graph, "common": 3, "missed": ["d"]}
+        cell |= {"unlisted": ["c"], "settled": None, "processor_seconds": 9.0}
+        cell |= {"rollouts": {"Car.x": errors}, "brakes": {"cases": 0}}
+        (results / f"highway-seed{seed}.json").write_text(json.dumps(cell))
+    tables.main(tmp_path)
+    lines = page.read_text().splitlines()
+    assert "| highway | 1 | 2 of 3 | d | c | 0.33 |  | 9 |" in lines
+    assert "| 0 | Car.x | 0.1 | 0.3 [-0.3, -0.1] | 0.2 [-0.2, 0.01] |" in lines
