@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from oocdm.models.initial import xavier
 from oocdm.models.oocdm.masks import Masks
 
+LIMIT = 30.0  # of one factor: else what multiplies itself in a rollout leaves all numbers
+
 NAME = "products"  # of the path: most targets are no products of anything
 
 
@@ -30,7 +32,7 @@ class Products(nn.Module):
     def literal(self, i: int, features: Tensor, is_on: Tensor) -> Tensor:
         """Outputs of target i, (batch, object, output)."""
         left, right = (features @ self.weight[i]).split(self.rank, dim=-1)
-        return ((left * right) @ self.second[i]) * is_on
+        return ((left.clamp(-LIMIT, LIMIT) * right) @ self.second[i]) * is_on
 
     def first(self) -> tuple[Tensor, Tensor]:
         """Its block of the first layer, and no bias."""
@@ -40,11 +42,15 @@ class Products(nn.Module):
     def finish(self, factors: Tensor, masks: Masks, c: str, leading: tuple[int, int]) -> Tensor:
         """From the first layer, (target, row, factor), to (batch, object, target, output)."""
         left, right = factors.split(self.rank, dim=-1)
-        out = torch.bmm(left * right, self.second).unflatten(1, leading).permute(1, 2, 0, 3)
+        out = (
+            torch.bmm(left.clamp(-LIMIT, LIMIT) * right, self.second)
+            .unflatten(1, leading)
+            .permute(1, 2, 0, 3)
+        )
         gate = masks.gate(c, NAME)
         return out if gate is None else out * masks.spread(gate, leading[0])[:, None, :, None]
 
     def of_target(self, i: int, num_outputs: int) -> Callable[[Tensor], Tensor]:
         """From the first layer of target i, (row, factor), to (row, output)."""
         second, rank = self.second[i, :, :num_outputs], self.rank
-        return lambda factors: (factors[:, :rank] * factors[:, rank:]) @ second
+        return lambda factors: (factors[:, :rank].clamp(-LIMIT, LIMIT) * factors[:, rank:]) @ second

@@ -10,6 +10,8 @@ from oocdm.models.features import Featuriser, are_equal, comparable, is_known
 from oocdm.models.oocdm.view import View
 from oocdm.models.scales import as_numbers
 
+FAR = 10.0  # usual differences: what is farther than that is just far, or numbers would explode
+
 
 class Between:
     """Columns that tell of a receiver and a sender what neither tells alone.
@@ -69,7 +71,7 @@ class Between:
         for f, of_field in self.units(unit).items():
             apart, known = self._differences(before, f, dtype)
             apart = apart.div_(of_field).masked_fill_(~known.unsqueeze(-1), 0.0)
-            columns += [apart, apart.square()]
+            columns += [apart, _square(apart)]
         for f in self.equal:
             same = are_equal(before.values[self.c][f], before.values[self.k][f])
             columns.append((same & self._both_known(before, f)).to(dtype).unsqueeze(-1))
@@ -96,6 +98,10 @@ class Between:
                     for c, shape in zip((self.c, self.k), shapes, strict=True)
                 )
                 apart = (theirs.unsqueeze(1) - ours.unsqueeze(2)).div_(units[f])
-                columns += [apart, apart.square()]
+                columns += [apart, _square(apart)]
         columns += [view.equal(self.k, self.c, f).unsqueeze(-1) for f in self.equal if f in fields]
         return torch.cat(columns, dim=-1)
+
+
+def _square(apart: Tensor) -> Tensor:
+    return apart.square().clamp(max=FAR**2)

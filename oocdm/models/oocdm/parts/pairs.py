@@ -34,6 +34,8 @@ from oocdm.models.oocdm.view import View
 
 HEADS = 2  # of means over the senders, each weighted in its own way
 HEAD_DIM = 2
+# Filters are cut off there: else what multiplies itself in a rollout leaves all numbers.
+LIMIT = 30.0
 LARGEST = 2**21  # numbers of a hidden layer at once, where no gradients need them all
 
 
@@ -156,6 +158,7 @@ class Pairs(AbstractGathered):
             hidden, values = both.split([self.hidden, self.width], -1)
             hidden = (hidden + ours.unsqueeze(2)).relu()
             filters, scores = (hidden @ self.second[k][:, i]).split([self.dim, HEADS], -1)
+            filters = filters.clamp(-LIMIT, LIMIT)
             counts = seen.allowed[k].unsqueeze(-1)
             summed = (filters * values[..., : self.dim] * counts).sum(2)
             weights = scores.masked_fill(~counts, torch.finfo(scores.dtype).min).softmax(2) * counts
@@ -390,6 +393,7 @@ def meet(
         values = values + both[..., hidden_dim:]
     flags = counts.unsqueeze(-1)
     filters, scores = (hidden.relu() @ second).split([dim, HEADS], dim=-1)
+    filters = filters.clamp(-LIMIT, LIMIT)
     summed = (filters.masked_fill(~flags, 0.0) * values[..., :dim]).sum(-2)
     # The lowest number instead of -inf: without any sender there is 0, not NaN.
     weights = scores.masked_fill(~flags, torch.finfo(scores.dtype).min).softmax(-2) * flags
