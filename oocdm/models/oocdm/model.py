@@ -109,14 +109,17 @@ class OocdmModel(AbstractWorldModel):
             for part, _ in predictor.features()
             for weight in part.shared_input_weights()
         ]
-        # The linear maps must travel far, and are the best-behaved part.
+        # The linear maps must travel far, and are the best-behaved part. Products race against the
+        # network, which would fit what is bilinear only where it has seen it.
         maps = [p.linear_map.weight for p in predictors if p.linear_map is not None]
-        special = {id(p) for p in (*shared, *maps)}
+        products = [p for each in predictors if each.products for p in each.products.parameters()]
+        special = {id(p) for p in (*shared, *maps, *products)}
         others = [p for p in self.parameters() if id(p) not in special]
         groups: list[dict[str, Any]] = [
             {"params": others},
             {"params": shared, "matrices": "shared_input"},
             {"params": maps, "matrices": "maps", "boost": 3.0},
+            {"params": products, "boost": 3.0},
         ]
         return [group for group in groups if group["params"]]
 

@@ -334,20 +334,23 @@ def test_every_parameter_is_in_one_group(chosen: ModelOptions) -> None:
         for n, p in model.named_parameters()
     }
     groups = model.parameter_groups()
-    kinds = [group.get("matrices") for group in groups]
-    assert kinds == [None, "shared_input", *(["maps"] if chosen.linear_path else [])]
-    assert [group.get("boost") for group in groups] == [None, None, 3.0][: len(groups)]
+    beside, more = int(chosen.linear_path), int(chosen.has_products)
+    kinds = [None, "shared_input", *["maps"] * beside, *[None] * more]
+    assert [group.get("matrices") for group in groups] == kinds
+    assert [group.get("boost") for group in groups] == [None, None, *[3.0] * (beside + more)]
     everything = [id(p) for group in groups for p in group["params"]]
     assert sorted(everything) == sorted(names)
-    rest, shared, *maps = ({names[id(p)] for p in group["params"]} for group in groups)
+    rest, shared, *fast = ({names[id(p)] for p in group["params"]} for group in groups)
     used = {"local", *chosen.aggregators, *(["pairs"] if chosen.pairs else [])}
     assert shared == {
         f"predictors.parts.{name}"
         for name in SHARED
         if name.split(".")[0].replace("messages", "sum") in used
     }
-    assert maps == ([{"predictors.linear_map.weight"}] if chosen.linear_path else [])
-    assert not rest & shared.union(*maps)
+    maps, products = [{"predictors.linear_map.weight"}], ["weight", "second"]
+    expected = [*maps * beside, *[{f"predictors.products.{name}" for name in products}] * more]
+    assert fast == expected
+    assert not rest & shared.union(*fast)
 
 
 def test_class_names_that_modules_use_are_usable() -> None:
