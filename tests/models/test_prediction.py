@@ -10,15 +10,17 @@ import torch
 from hypothesis import given, settings
 from torch import Tensor
 from torch.distributions import Categorical as Choice
-from torch.distributions import Normal
+from torch.distributions import MixtureSameFamily, Normal
 
 from oocdm.models.features import Targets
+from oocdm.models.mixture_field import MixtureField
+from oocdm.models.normal_field import NormalField
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.prediction import (
     CategoricalField,
     ClassPrediction,
-    NormalField,
     Predictions,
+    WidePart,
     log_floored_softmax,
 )
 from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
@@ -49,6 +51,13 @@ def test_log_prob_equals_torch_distributions(case: Case) -> None:
         if isinstance(found, NormalField):
             number = value * 2.0 - 1.0 if isinstance(field, Boolean) else value
             expected = Normal(found.mean, found.sigma).log_prob(number)
+        elif isinstance(found, MixtureField):
+            chances = torch.stack([1 - found.chance, found.chance], -1)
+            parts = found.narrow, found.wide
+            normals = Normal(
+                *(torch.stack([getattr(p, n) for p in parts], -1) for n in ("mean", "sigma"))
+            )
+            expected = MixtureSameFamily(Choice(probs=chances), normals, False).log_prob(value)
         else:
             choice = Choice(probs=found.log_probabilities.exp())
             expected = choice.log_prob(value - int(field.low or 0))
@@ -118,6 +127,31 @@ def test_resolution_is_the_expected_score_of_blurred_targets() -> None:
     draws = blurred.log_prob(value + blur * noise).sum(-1)
     error = draws.std(0) / len(draws) ** 0.5
     assert ((draws.mean(0) - exact).abs() < 5 * error).all()
+
+
+def test_blurred_mixtures_score_no_more_than_is_expected() -> None:
+    """What is scored is a lower bound, which is exact where a value is clearly of one part."""
+    generator = torch.Generator().manual_seed(0)
+    mean, value = torch.zeros(1, 5, 1).double(), torch.tensor([0.0, 0.3, 0.8, 2.0, 9.0]).double()
+    narrow, wide, blur = 0.1, 5.0, torch.tensor([[0.2]]).double()
+    chance, shape = torch.full_like(mean, 0.02), (1, 5, 1, 1)
+    part = WidePart(
+        mean.view(shape) + 1, mean.view(shape) + wide, chance.view(shape), torch.tensor([True])
+    )
+    single = ClassPrediction(mean.view(shape), mean.view(shape) + narrow, {}, part)
+    schema = Schema(type("Thing", (ObjectClass,), {"f": Real()}))
+    predictions = Predictions(schema, {"Thing": single})
+    found = predictions.log_prob(targets(value.view(1, 5, 1)), {"Thing": blur})["Thing"].flatten()
+    noisy = value + 0.2 * torch.randn(100_000, 5, generator=generator).double()
+    each = [
+        Normal(centre, math.hypot(sd, 0.2)).log_prob(noisy) + math.log(share)
+        for centre, sd, share in ((0.0, narrow, 0.98), (1.0, wide, 0.02))
+    ]
+    draws = torch.logaddexp(*each)
+    error = draws.std(0) / len(draws) ** 0.5
+    assert (found < draws.mean(0) + 5 * error).all()
+    clear = [0, 4]
+    assert ((found - draws.mean(0)).abs() < 5 * error + 0.01)[clear].all()
 
 
 def test_no_resolution_is_resolution_zero() -> None:

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from oocdm.errors import ModelError, SchemaError
 from oocdm.graph import ClassGraph, Edge
+from oocdm.models.normal_field import NormalField
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
-from oocdm.models.prediction import NormalField
 from oocdm.schema import ObjectClass, Real, Schema
 from tests.models.strategies import Case, assert_near, cases, random_transitions, targets_of
 
