@@ -10,6 +10,7 @@ import torch
 from oocdm.data.dataset import Dataset
 from oocdm.envs.generated import GeneratedWorld, Truth
 from oocdm.inference import evaluate
+from oocdm.models.mixture_field import MixtureField
 from oocdm.models.normal_field import NormalField
 from oocdm.models.prediction import CategoricalField, FieldPredictions
 from oocdm.training import FitResult
@@ -45,7 +46,8 @@ def blurred_scores(predictions: FieldPredictions, truth: Truth, c: str, f: str) 
     """Log-densities of a field's jittered targets under what was predicted for them.
 
     Normals, and both parts of mixtures, become as much wider as the targets were jittered;
-    categories are not jittered.
+    categories are not jittered. Any other distribution tells its own density under the blur:
+    `log_prob(values, blur)`.
     """
     found, values = predictions[c, f], truth.targets[c][f]
     if isinstance(found, CategoricalField):
@@ -60,6 +62,10 @@ def blurred_scores(predictions: FieldPredictions, truth: Truth, c: str, f: str) 
 
     if isinstance(found, NormalField):
         return score(found)
-    chance = found.chance.cpu().double().numpy()
-    narrow, wide = score(found.narrow) + np.log1p(-chance), score(found.wide) + np.log(chance)
-    return np.asarray(np.logaddexp(narrow, wide))
+    if isinstance(found, MixtureField):
+        chance = found.chance.cpu().double().numpy()
+        narrow, wide = score(found.narrow) + np.log1p(-chance), score(found.wide) + np.log(chance)
+        return np.asarray(np.logaddexp(narrow, wide))
+    blur = torch.from_numpy(np.asarray(truth.blur[c, f], np.float64))
+    scores = found.log_prob(torch.from_numpy(values.astype(np.float64)), blur)
+    return np.asarray(scores.cpu().double().numpy())
