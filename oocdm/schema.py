@@ -10,7 +10,8 @@ import keyword
 import math
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from dataclasses import field as option
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -50,7 +51,8 @@ class Field:
 
     action: bool = False
     static: bool = False
-    likelihood: str = ""
+    # How a model predicts it; data of it are the same whatever this says.
+    likelihood: str = option(default="", compare=False)
 
     def __post_init__(self) -> None:
         check_fields(self, error=SchemaError)
@@ -66,6 +68,20 @@ class Field:
 
     def _default_likelihood(self) -> str:
         return self.likelihoods[0]
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether it is predicted as a choice among its values; else as numbers."""
+        return self.likelihood == "categorical"
+
+    @property
+    def may_be_mixture(self) -> bool:
+        """Whether its predictions may have a narrow and a wide part."""
+        return self.likelihood in ("auto", "mixture")
+
+    def allows(self, likelihood: str) -> bool:
+        """Whether such a field may have this likelihood."""
+        return likelihood in self.likelihoods
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -198,12 +214,15 @@ def _check_numeric(field: Real | Integer) -> None:
 class Real(Field):
     """A real number, or a vector of them, optionally bounded; of 1e18 in size at most.
 
+    It is predicted as a normal, or as a mixture of a narrow and a wide normal, which takes rare
+    jumps for what they are. With `likelihood="auto"` held-out data choose between them.
+
     >>> Real(low=0.0, shape=(3,)).size
     3
     """
 
     kind: ClassVar[str] = "real"
-    likelihoods: ClassVar[tuple[str, ...]] = ("normal",)
+    likelihoods: ClassVar[tuple[str, ...]] = ("auto", "normal", "mixture")
     dtype: ClassVar[type[np.generic]] = np.float32
     largest: ClassVar[float] = LARGEST_REAL
 
@@ -220,15 +239,15 @@ class Real(Field):
 class Integer(Field):
     """A whole number, or a vector of them, optionally bounded; from -2**53 to 2**53.
 
-    With few possible values it is predicted as a choice among them; otherwise, or with
-    `likelihood="normal"`, as a normal whose samples are rounded.
+    With few possible values it is predicted as a choice among them; otherwise as a real number
+    would be, and samples are rounded. The likelihood may be said.
 
     >>> Integer(0, 7, shape=(2,)).num_codes
     8
     """
 
     kind: ClassVar[str] = "integer"
-    likelihoods: ClassVar[tuple[str, ...]] = ("normal", "categorical")
+    likelihoods: ClassVar[tuple[str, ...]] = ("auto", "normal", "mixture", "categorical")
 
     low: int | None = None
     high: int | None = None
@@ -241,7 +260,10 @@ class Integer(Field):
         super().__post_init__()
 
     def _default_likelihood(self) -> str:
-        return "categorical" if self.is_coded else "normal"
+        return "categorical" if self.is_coded else "auto"
+
+    def allows(self, likelihood: str) -> bool:
+        return super().allows(likelihood) and (likelihood != "categorical" or self.num_codes > 0)
 
 
 @dataclass(frozen=True)
@@ -305,6 +327,9 @@ class Boolean(Field):
     def high(self) -> int:
         return 1
 
+
+# How fields may be predicted.
+LIKELIHOODS = ("auto", "normal", "mixture", "categorical")
 
 _KINDS: dict[str, type[Field]] = {c.kind: c for c in (Real, Integer, Categorical, Boolean)}
 
@@ -442,9 +467,41 @@ class Schema:
                 return f"fields of {name}: {list(ours)} against {list(theirs)}"
             for field_name, field in ours.items():
                 if field != theirs[field_name]:
-                    a, b = json.dumps(field.to_json()), json.dumps(theirs[field_name].to_json())
+                    a, b = _describe(field), _describe(theirs[field_name])
                     return f"field {name}.{field_name}: {a} against {b}"
         return None
+
+    @property
+    def likelihoods(self) -> tuple[str, ...]:
+        """The likelihoods of all fields in order, in which equal schemas may differ."""
+        fields = (field for cls in self.classes.values() for field in cls.fields.values())
+        return tuple(field.likelihood for field in fields)
+
+    def with_likelihood(self, likelihood: str) -> Schema:
+        """The same, every field predicted in this way that may be: an equal schema.
+
+        >>> class Lamp(ObjectClass):
+        ...     on, colour = Boolean(), Categorical(3)
+        >>> schema = Schema(Lamp).with_likelihood("normal")
+        >>> [field.likelihood for field in schema.fields("Lamp").values()]
+        ['normal', 'categorical']
+        """
+        known_name(likelihood, LIKELIHOODS, "likelihood", SchemaError)
+        return Schema(
+            *(
+                type(
+                    name,
+                    (ObjectClass,),
+                    {
+                        f: replace(field, likelihood=likelihood)
+                        if field.allows(likelihood)
+                        else field
+                        for f, field in cls.fields.items()
+                    },
+                )
+                for name, cls in self.classes.items()
+            )
+        )
 
     def __deepcopy__(self, memo: object) -> Schema:
         return self  # nothing in it ever changes
@@ -469,6 +526,11 @@ class Schema:
             )
             rows.append(f"{name}({fields})")
         return f"Schema({', '.join(rows)})"
+
+
+def _describe(field: Field) -> str:
+    """What makes a field differ from others."""
+    return json.dumps({k: v for k, v in field.to_json().items() if k != "likelihood"})
 
 
 def _class_from_json(name: str, fields: Any) -> type[ObjectClass]:

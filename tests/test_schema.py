@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from oocdm.errors import SchemaError
 from oocdm.schema import (
+    LIKELIHOODS,
     MAX_CATEGORICAL_VALUES,
     Boolean,
     Categorical,
@@ -55,7 +56,7 @@ def fields(draw: st.DrawFn) -> Field:
     number = st.integers(-99, 99) if kind is Integer else st.floats(-99, 99)
     low, high = (draw(st.none() | number) for _ in range(2))
     assume(low is None or high is None or low < high)
-    likelihoods = ["", "normal"]
+    likelihoods = ["", "auto", "normal", "mixture"]
     if kind is Integer and None not in (low, high):
         likelihoods.append("categorical")
     return kind(low, high, draw(SHAPES), **role, likelihood=draw(st.sampled_from(likelihoods)))
@@ -126,15 +127,15 @@ def test_roles() -> None:
 @pytest.mark.parametrize(
     ("field", "size", "num_codes", "likelihood", "dtype"),
     [
-        (Real(), 1, 0, "normal", np.float32),
-        (Real(0, 1, (3,)), 3, 0, "normal", np.float32),
-        (Real(shape=3), 3, 0, "normal", np.float32),  # type: ignore[arg-type]
-        (Integer(), 1, 0, "normal", np.int64),
-        (Integer(0), 1, 0, "normal", np.int64),
+        (Real(), 1, 0, "auto", np.float32),
+        (Real(0, 1, (3,)), 3, 0, "auto", np.float32),
+        (Real(shape=3), 3, 0, "auto", np.float32),  # type: ignore[arg-type]
+        (Integer(), 1, 0, "auto", np.int64),
+        (Integer(0), 1, 0, "auto", np.int64),
         (Integer(0, 7, (2,)), 2, 8, "categorical", np.int64),
         (Integer(-3, 3), 1, 7, "categorical", np.int64),
         (Integer(1, MAX_CATEGORICAL_VALUES), 1, 64, "categorical", np.int64),
-        (Integer(0, MAX_CATEGORICAL_VALUES), 1, 65, "normal", np.int64),
+        (Integer(0, MAX_CATEGORICAL_VALUES), 1, 65, "auto", np.int64),
         (Integer(0, 7, likelihood="normal"), 1, 8, "normal", np.int64),
         (Categorical(5), 1, 5, "categorical", np.int64),
         (Categorical(["north", "south"]), 1, 2, "categorical", np.int64),
@@ -224,11 +225,13 @@ def test_fields_cannot_be_changed() -> None:
 def test_field_errors() -> None:
     with fails("A field is either action=True or static=True, not both."):
         Real(action=True, static=True)
-    with fails("Real: unknown likelihood 'categorical'. Expected one of: normal."):
+    with fails("Real: unknown likelihood 'categorical'. Expected one of: auto, normal, mixture."):
         Real(likelihood="categorical")
     with fails("Boolean: unknown likelihood 'poisson'. Expected one of: categorical, normal."):
         Boolean(likelihood="poisson")
-    with fails("Integer: unknown likelihood 'x'. Expected one of: normal, categorical."):
+    with fails(
+        "Integer: unknown likelihood 'x'. Expected one of: auto, normal, mixture, categorical."
+    ):
         Integer(likelihood="x")
     with fails("Categorical: unknown likelihood 'normal'. Expected one of: categorical."):
         Categorical(3, likelihood="normal")
@@ -351,6 +354,24 @@ def test_schemas_are_equal_by_content_and_order() -> None:
     assert Schema(named(x=Real())) != Schema(named(x=Integer(likelihood="normal")))
 
 
+def test_likelihoods_make_no_difference() -> None:
+    lamp = {"x": Real(), "n": Integer(0, 7), "on": Boolean(), "kind": Categorical(3)}
+    schema = Schema(type("Lamp", (ObjectClass,), lamp))
+    normal = schema.with_likelihood("normal")
+    assert schema.likelihoods == ("auto", "categorical", "categorical", "categorical")
+    assert normal.likelihoods == ("normal", "normal", "normal", "categorical")
+    assert normal == schema and hash(normal) == hash(schema)
+    assert schema.difference(normal) is None
+    assert Schema.from_json(normal.to_json()).likelihoods == normal.likelihoods
+    assert Schema(type("Lamp", (ObjectClass,), {"n": Integer()})).with_likelihood(
+        "categorical"
+    ).likelihoods == ("auto",)  # there are no codes to choose from
+    with fails(
+        "Unknown likelihood `normla`. Did you mean `normal`? Known: " + ", ".join(LIKELIHOODS) + "."
+    ):
+        schema.with_likelihood("normla")
+
+
 def test_comparing_and_hashing_do_no_work_again(monkeypatch: pytest.MonkeyPatch) -> None:
     schema, twin = Schema(Block, Total), Schema(Block, Total)
     other = Schema.from_json(Schema(Total).to_json())
@@ -383,9 +404,9 @@ def test_difference_in_words() -> None:
         "fields of Total: ['s1'] against ['s2']"
     )
     assert Schema(Block).difference(Schema(other)) == (
-        'field Block.s1: {"kind": "real", "action": false, "static": false, "likelihood": '
-        '"normal", "low": null, "high": null, "shape": []} against {"kind": "real", "action": '
-        'false, "static": false, "likelihood": "normal", "low": 0, "high": null, "shape": []}'
+        'field Block.s1: {"kind": "real", "action": false, "static": false, "low": null, '
+        '"high": null, "shape": []} against {"kind": "real", "action": false, "static": false, '
+        '"low": 0, "high": null, "shape": []}'
     )
 
 

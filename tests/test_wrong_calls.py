@@ -90,7 +90,7 @@ CALLS: dict[str, tuple[Callable[[SimpleNamespace], Call], dict[str, str]]] = {
     ),
     "make(mouse)": (
         lambda g: (lambda **k: oocdm.make("mouse", **k), {}),
-        {"likelihood": "name", "ood": "flag", "render_mode": "thing", "tasks": "mapping"},
+        {"ood": "flag", "render_mode": "thing", "tasks": "mapping"},
     ),
     "collect": (
         lambda g: (oocdm.collect, {"env": g.env, "steps": 5}),

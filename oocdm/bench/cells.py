@@ -47,9 +47,10 @@ class Experiment:
         """The options that a method is fitted with: those of the paper for this environment.
 
         >>> experiment("mouse").fit_options("ticsa", "default")
-        {'head': {'sigma_floor': 1e-05}, 'width': 32}
+        {'likelihood': 'normal', 'head': {'sigma_floor': 1e-05}, 'width': 32}
         """
-        options = {**raw_sigma_floor(method), **self.method_options.get(method, {})}
+        options = {"likelihood": "normal", **raw_sigma_floor(method)}
+        options |= self.method_options.get(method, {})
         if method in ("cdl", "cdl-a") or (method == "oocdm" and preset == "paper"):
             options["threshold"] = self.paper_threshold
         return options
@@ -93,7 +94,7 @@ EXPERIMENTS = {
     "block5-noisy": _block(5, noise=0.01),
     "mouse": Experiment(
         env="mouse",
-        options={"likelihood": "normal"},
+        options={},
         counts={"Mouse": 1, "Food": 4, "Monster": 4, "Trap": 4},
         train_steps=50_000,
         paper_threshold=0.1,

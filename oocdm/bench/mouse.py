@@ -14,7 +14,7 @@ from oocdm.worlds import collect
 from oocdm.worlds.world import AbstractWorld
 
 TRAIN_STEPS = 50_000
-OPTIONS: dict[str, Any] = {"variant": "released", "likelihood": "normal"}
+OPTIONS: dict[str, Any] = {"variant": "released"}
 
 # Told what is being done, how much of it is done, and of how much.
 Tell = Callable[[str, int, int], None]

@@ -10,7 +10,9 @@ import torch
 from oocdm.data.dataset import Dataset
 from oocdm.envs.generated import GeneratedWorld, Truth
 from oocdm.inference import evaluate
-from oocdm.models.prediction import CategoricalField, FieldPredictions, NormalField
+from oocdm.models.mixture_field import MixtureField
+from oocdm.models.normal_field import NormalField
+from oocdm.models.prediction import CategoricalField, FieldPredictions
 from oocdm.training import FitResult
 
 
@@ -43,8 +45,9 @@ def score_fields(
 def blurred_scores(predictions: FieldPredictions, truth: Truth, c: str, f: str) -> np.ndarray:
     """Log-densities of a field's jittered targets under what was predicted for them.
 
-    Normals become as much wider as the targets were jittered, categories are not jittered. Any
-    other distribution tells its own density under the blur: `log_prob(values, blur)`.
+    Normals, and both parts of mixtures, become as much wider as the targets were jittered;
+    categories are not jittered. Any other distribution tells its own density under the blur:
+    `log_prob(values, blur)`.
     """
     found, values = predictions[c, f], truth.targets[c][f]
     if isinstance(found, CategoricalField):
@@ -52,9 +55,17 @@ def blurred_scores(predictions: FieldPredictions, truth: Truth, c: str, f: str) 
         codes = found.field.to_codes(torch.from_numpy(values.astype(np.int64))).clamp(min=0)
         chosen = found.log_probabilities.cpu().gather(-1, codes.unsqueeze(-1)).squeeze(-1)
         return np.asarray(chosen.double().numpy())
-    if isinstance(found, NormalField):
-        mean, sigma = (v.cpu().double().numpy() for v in (found.mean, found.sigma))
+
+    def score(normal: NormalField) -> np.ndarray:
+        mean, sigma = (v.cpu().double().numpy() for v in (normal.mean, normal.sigma))
         return truth.score_normal((c, f), mean, sigma)
+
+    if isinstance(found, NormalField):
+        return score(found)
+    if isinstance(found, MixtureField):
+        chance = found.chance.cpu().double().numpy()
+        narrow, wide = score(found.narrow) + np.log1p(-chance), score(found.wide) + np.log(chance)
+        return np.asarray(np.logaddexp(narrow, wide))
     blur = torch.from_numpy(np.asarray(truth.blur[c, f], np.float64))
     scores = found.log_prob(torch.from_numpy(values.astype(np.float64)), blur)
     return np.asarray(scores.cpu().double().numpy())

@@ -236,7 +236,8 @@ class _Trial:
     def _new_model(self) -> AbstractWorldModel:
         scales = Scales.measure(self.data.transitions())
         torch.manual_seed(self.seed)
-        return self.method.build(self.data.schema, scales, self.data.max_counts)
+        schema = self.method.predicted(self.data.schema)
+        return self.method.build(schema, scales, self.data.max_counts)
 
     def _check_predictions(self) -> None:
         model, batch = self.model, self.batch

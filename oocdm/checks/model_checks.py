@@ -11,7 +11,9 @@ from torch import Tensor
 from oocdm.checks.method_checks import sentence
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.graph import ClassGraph, Graph, Structure, Variable, VariableGraph
-from oocdm.models.prediction import FieldDistribution, NormalField, Predictions
+from oocdm.models.mixture_field import MixtureField
+from oocdm.models.normal_field import NormalField
+from oocdm.models.prediction import ClassPrediction, FieldDistribution, Predictions
 from oocdm.models.prepared import known_counts, mean_scores
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.schema import Schema
@@ -49,12 +51,16 @@ def _form_problems(
         }
         for v in model.schema.targets(c):
             field = model.schema.field(c, v)
-            if field.likelihood == "categorical":
+            if field.is_choice:
                 size = (field.size, field.num_codes)
                 expected[f"logits[{v!r}]"] = (*data.before.present[c].shape, *size)
         prediction = found.classes[c]
         tensors = {"mean": prediction.mean, "sigma": prediction.sigma}
         tensors |= {f"logits[{v!r}]": logits for v, logits in prediction.logits.items()}
+        if (wide := prediction.wide) is not None:
+            parts = {"mean": wide.mean, "sigma": wide.sigma, "chance": wide.chance}
+            expected |= {f"wide.{name}": targets.values[c].shape for name in parts}
+            tensors |= {f"wide.{name}": tensor for name, tensor in parts.items()}
         yield from _tensor_problems(c, expected, tensors)
 
 
@@ -71,8 +77,10 @@ def _tensor_problems(
                 f"expected finite numbers, got {_first_bad(tensor)} in `{name}` of class `{c}`. "
                 "Bound what is divided by or exponentiated."
             )
-        elif name == "sigma" and not bool((tensor > 0).all()):
-            yield f"expected positive standard deviations, got others in `sigma` of class `{c}`."
+        elif name.endswith("sigma") and not bool((tensor > 0).all()):
+            yield f"expected positive standard deviations, got others in `{name}` of class `{c}`."
+        elif name == "wide.chance" and not bool(((tensor > 0) & (tensor < 1)).all()):
+            yield f"expected chances between 0 and 1, got others in `{name}` of class `{c}`."
 
 
 def _first_bad(tensor: Tensor) -> float:
@@ -252,6 +260,8 @@ def _fields(schema: Schema) -> list[tuple[str, str]]:
 def _numbers(found: FieldDistribution) -> list[Tensor]:
     if isinstance(found, NormalField):
         return [found.mean, found.sigma]
+    if isinstance(found, MixtureField):
+        return [*_numbers(found.narrow), *_numbers(found.wide), found.chance]
     return [found.log_probabilities]
 
 
@@ -287,13 +297,9 @@ def _rows(found: Predictions, rows: slice) -> Predictions:
 
 
 def _ordered(found: Predictions, order: Mapping[str, Tensor]) -> Predictions:
-    classes = {
-        c: replace(
-            p,
-            mean=p.mean[:, order[c]],
-            sigma=p.sigma[:, order[c]],
-            logits={v: logits[:, order[c]] for v, logits in p.logits.items()},
-        )
-        for c, p in found.classes.items()
-    }
+    classes = {c: _ordered_class(p, order[c]) for c, p in found.classes.items()}
     return Predictions(found.schema, classes)
+
+
+def _ordered_class(prediction: ClassPrediction, order: Tensor) -> ClassPrediction:
+    return prediction.map(lambda tensor: tensor[:, order])

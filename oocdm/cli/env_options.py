@@ -30,9 +30,6 @@ class EnvOptions:
     variant: Annotated[str | None, _option(help="Numbers: paper or released.")] = None
     ood: Annotated[bool, _option("--ood", help="Start out of distribution.")] = False
     noise: Annotated[float | None, _option(help="Sd of observation noise (Block).")] = None
-    likelihood: Annotated[
-        str | None, _option(help="Of whole numbers: categorical or normal (Mouse).")
-    ] = None
     world_seed: Annotated[int | None, _option(help="Which world (generated).")] = None
     family: Annotated[
         str | None, _option(help="What happens in it, such as forces (generated).")

@@ -44,6 +44,10 @@ def train(
         typer.Option(help="Known of an edge, such as 'Ball.v <- !Wall[*].*'; may be repeated."),
     ] = None,
     priors: Annotated[Path | None, typer.Option(help="YAML file of such rows.")] = None,
+    likelihood: Annotated[
+        str | None,
+        typer.Option(help="Of all fields that may have it: auto, normal, mixture, categorical."),
+    ] = None,
     hide_variables: Annotated[
         float | None,
         typer.Option(help="Probability of hiding a variable, for `discover --variables`."),
@@ -74,7 +78,11 @@ def train(
         "steps_per_iteration": steps_per_iteration,
         "polish_steps": polish_steps,
     }
-    flags = {"threshold": threshold, "hide_variables": hide_variables}
+    flags = {
+        "threshold": threshold,
+        "likelihood": likelihood,
+        "hide_variables": hide_variables,
+    }
     chosen = choose_method(method, preset, option or [], flags, schedule)
     dataset = oocdm.load_dataset(data)
     known = None if graph is None else read_graph(graph, dataset)

@@ -33,7 +33,7 @@ def choose_method(
     name: str,
     preset: str,
     texts: Sequence[str],
-    flags: Mapping[str, float | None],
+    flags: Mapping[str, float | str | None],
     schedule: Mapping[str, int | None],
 ) -> AbstractMethod:
     """A method by name, with options as `--option` gives them or by a flag of their own.

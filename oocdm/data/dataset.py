@@ -317,6 +317,11 @@ class Dataset(Log):
         places, pick = self.names[class_name][0].take(episodes)
         return places, pick(self.names[class_name][1])
 
+    def described_by(self, schema: Schema) -> Dataset:
+        """The same data with an equal schema, which may say other likelihoods."""
+        self.check_schema(schema, "the new schema")
+        return Dataset._of_checked(schema, self.cells, self.names, **self._columns())
+
     def check_schema(self, schema: Schema, what: str) -> None:
         """Raise a `DataError` unless this dataset has the schema of `what` (say, "the model")."""
         difference = self.schema.difference(schema)

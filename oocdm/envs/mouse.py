@@ -44,14 +44,14 @@ _GRAPH = (
 
 
 @lru_cache
-def mouse_schema(likelihood: str = "categorical") -> Schema:
-    """The classes of Mouse; `likelihood` is that of the positions and of the duration.
+def mouse_schema() -> Schema:
+    """The classes of Mouse.
 
     >>> mouse_schema()
     Schema(Mouse(health, hunger, position, move [action]), Food(amount, position), \
 Monster(noise, position), Trap(duration, position))
     """
-    cell = Integer(0, GRID - 1, shape=(2,), likelihood=likelihood)
+    cell = Integer(0, GRID - 1, shape=(2,))
 
     class Mouse(ObjectClass):
         """The mouse: it moves, eats, starves and is hurt."""
@@ -76,7 +76,7 @@ Monster(noise, position), Trap(duration, position))
     class Trap(ObjectClass):
         """A trap that holds the mouse for a while."""
 
-        duration = Integer(0, MAX_DURATION, likelihood=likelihood)
+        duration = Integer(0, MAX_DURATION)
         position = cell
 
     return Schema(Mouse, Food, Monster, Trap)
@@ -140,9 +140,8 @@ class MouseWorld(AbstractWorld):
 
     Options: `num_food`, `num_monsters`, `num_traps`, each a number or a range (low, high)
     drawn an episode; or `tasks`, a list of such triples of numbers, which replaces all three:
-    each episode draws one. "seen" and "unseen" are the paper's 47 and 53 tasks. `likelihood` is
-    that of the positions and of the duration, "normal" for comparison with the paper. `variant`
-    is "paper" or "released".
+    each episode draws one. "seen" and "unseen" are the paper's 47 and 53 tasks. `variant` is
+    "paper" or "released".
 
     >>> world = MouseWorld(num_food=(3, 6))
     >>> rng = np.random.default_rng(0)
@@ -161,18 +160,13 @@ class MouseWorld(AbstractWorld):
         tasks: Sequence[Sequence[int]] | str | None = None,
         variant: str = "paper",
         ood: bool = False,
-        likelihood: str = "categorical",
         max_episode_steps: int = 300,
     ) -> None:
         self.numbers = check_choice("variant", variant, VARIANTS)
         self.max_episode_steps = check_count("max_episode_steps", max_episode_steps, low=1)
         self.variant = variant
         self.ood = read(bool, ood, "Option `ood`")
-        self.schema = check_choice(
-            "likelihood",
-            likelihood,
-            {name: mouse_schema(name) for name in ("categorical", "normal")},
-        )
+        self.schema = mouse_schema()
         self.true_graph = ClassGraph.parse(self.schema, _GRAPH)
         self.task = Task(
             reward=_reward,

@@ -114,9 +114,14 @@ class ClassEdges(AbstractEdgeSpace):
     schema: Schema
 
     @staticmethod
-    @lru_cache(maxsize=64)
     def of(schema: Schema) -> ClassEdges:
         """The edges of a schema, made once."""
+        # Equal schemas may have other likelihoods, which models read in the schema of their edges.
+        return ClassEdges._of(schema, schema.likelihoods)
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def _of(schema: Schema, likelihoods: tuple[str, ...]) -> ClassEdges:
         return ClassEdges(schema)
 
     @cached_property

@@ -20,7 +20,9 @@ from oocdm.inference.fitted import (
     checked_result,
     prediction_graph,
 )
-from oocdm.models.prediction import FieldDistribution, NormalField
+from oocdm.models.mixture_field import MixtureField
+from oocdm.models.normal_field import NormalField
+from oocdm.models.prediction import FieldDistribution
 from oocdm.models.scales import as_numbers
 from oocdm.reading import Count, checked
 from oocdm.schema import Boolean, Field
@@ -235,6 +237,8 @@ def _standardise(distribution: FieldDistribution, value: Tensor, common: Tensor)
     if isinstance(distribution, NormalField):
         mean, sigma = distribution.mean.double(), distribution.sigma.double()
         return (numbers - mean.reshape(numbers.shape)) / sigma.reshape(numbers.shape)
+    if isinstance(distribution, MixtureField):
+        return distribution.normal_scores(value).reshape(numbers.shape)
     code = field.to_codes(value.reshape(numbers.shape).long())
     common = common.to(code.device).expand(code.shape)
     table = distribution.log_probabilities.double().reshape(*code.shape, -1)
@@ -245,9 +249,9 @@ def _standardise(distribution: FieldDistribution, value: Tensor, common: Tensor)
 def _most_common(field: Field, values: np.ndarray) -> Tensor:
     """The most common value of each component, counted from the lowest.
 
-    Of booleans it is true, so that signs mean something; normals do without.
+    Of booleans it is true, so that signs mean something; numbers do without.
     """
-    if field.likelihood == "normal" or isinstance(field, Boolean):
+    if not field.is_choice or isinstance(field, Boolean):
         return torch.ones(field.size, dtype=torch.long)
     codes = field.to_codes(values.reshape(-1, field.size))
     counts = [np.bincount(column, minlength=field.num_codes) for column in codes.T]

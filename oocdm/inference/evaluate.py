@@ -16,12 +16,15 @@ from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_resu
 from oocdm.inference.seen import seen_by
 from oocdm.inference.words import counted
 from oocdm.models.memory import largest_fit, measure
-from oocdm.models.prediction import NormalField, Predictions
+from oocdm.models.mixture_field import MixtureField
+from oocdm.models.normal_field import NormalField
+from oocdm.models.prediction import Predictions
 from oocdm.models.prepared import Budget
 from oocdm.models.scales import as_numbers
 from oocdm.reading import Count, checked
 
-COVERAGE_SIGMAS = 1.6448536269514722  # a normal lies within so many sigmas with probability 0.9
+COVERED = 0.9  # the probability of the intervals whose coverage is told
+COVERAGE_SIGMAS = 1.6448536269514722  # a normal lies within so many sigmas with that
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class FieldReport:
     """Quality of one field: mean log-likelihood in nats, error, and calibration.
 
     `rmse` and `coverage` (share of values inside the central 90 % interval) are given for
-    normals, `accuracy` for choices among values. Without any known value, `count` 0, there is
+    numbers, `accuracy` for choices among values. Without any known value, `count` 0, there is
     none of them.
 
     >>> print(FieldReport(-1.25, None, 0.75, None, count=200))
@@ -142,7 +145,7 @@ def evaluate(
             known = targets.known[c][..., i]
             value = targets.values[c][..., i, : schema.field(c, v).size]
             total += _tally(predictions, c, v, scores[c][..., i], value, known)
-    fields = {f"{c}.{v}": _report(schema.field(c, v).likelihood, t) for (c, v), t in sums.items()}
+    fields = {f"{c}.{v}": _report(schema.field(c, v).is_choice, t) for (c, v), t in sums.items()}
     means = (report.log_likelihood for report in fields.values())
     aill = sum((mean for mean in means if mean is not None), 0.0)
     outside = () if seen is None else tuple(seen.notes(counts))
@@ -156,12 +159,17 @@ def _tally(
     distribution = predictions[c, v]
     size = value.shape[-1]
     squared, hits, covered = 0.0, 0.0, 0.0
-    if isinstance(distribution, NormalField):
+    if isinstance(distribution, NormalField | MixtureField):
         shape = (*known.shape, size)
         error = (value - distribution.mean.reshape(shape)).double()[known]
-        sigma = distribution.sigma.reshape(shape).double()[known]
         squared = float(error.square().sum() / size)
-        covered = float((error.abs() <= COVERAGE_SIGMAS * sigma).double().sum() / size)
+        if isinstance(distribution, NormalField):
+            sigma = distribution.sigma.reshape(shape).double()[known]
+            is_inside = error.abs() <= COVERAGE_SIGMAS * sigma
+        else:
+            below = distribution.cdf(value.reshape(distribution.chance.shape))
+            is_inside = ((below - 0.5).abs() <= COVERED / 2).reshape(shape)[known]
+        covered = float(is_inside.double().sum() / size)
     else:
         field = distribution.field
         mode = as_numbers(field, distribution.mode(), value.dtype)
@@ -170,15 +178,14 @@ def _tally(
     return np.array([log_likelihood, squared, hits, covered, float(known.sum())])
 
 
-def _report(likelihood: str, total: np.ndarray) -> FieldReport:
+def _report(is_choice: bool, total: np.ndarray) -> FieldReport:
     log_likelihood, squared, hits, covered, count = total
     if count == 0:
         return FieldReport(None, None, None, None, count=0)
-    is_normal = likelihood == "normal"
     return FieldReport(
         log_likelihood=log_likelihood / count,
-        rmse=float(np.sqrt(squared / count)) if is_normal else None,
-        accuracy=None if is_normal else hits / count,
-        coverage=covered / count if is_normal else None,
+        rmse=float(np.sqrt(squared / count)) if not is_choice else None,
+        accuracy=hits / count if is_choice else None,
+        coverage=covered / count if not is_choice else None,
         count=int(count),
     )

@@ -7,7 +7,9 @@ from typing import final
 import torch
 from torch import Tensor
 
-from oocdm.models.prediction import FieldDistribution, NormalField
+from oocdm.models.mixture_field import MixtureField
+from oocdm.models.normal_field import NormalField
+from oocdm.models.prediction import FieldDistribution
 
 
 @final
@@ -34,15 +36,12 @@ class RandomNumbers:
     def draw(self, prediction: FieldDistribution, seed: int, field: int) -> Tensor:
         """A value of a field for each object, as the prediction says; `field` is its number."""
         stream = (seed * self._num_fields + field) % 2**63
-        if self._keeps and isinstance(prediction, NormalField):
-            return prediction.with_noise(self._noise(stream, prediction.mean))
+        if self._keeps and isinstance(prediction, NormalField | MixtureField):
+            return prediction.with_noise(self._noise(stream, prediction))
         return prediction.sample(self._generator.manual_seed(stream))
 
-    def _noise(self, stream: int, like: Tensor) -> Tensor:
-        key = (stream, like.shape, like.dtype)
+    def _noise(self, stream: int, prediction: NormalField | MixtureField) -> Tensor:
+        key = (stream, prediction.mean.shape, prediction.mean.dtype)
         if key not in self._kept:
-            # As `sample` draws it: on the processor, so that it is the same on every device.
-            self._generator.manual_seed(stream)
-            noise = torch.randn(like.shape, generator=self._generator, dtype=like.dtype)
-            self._kept[key] = noise.to(like.device)
+            self._kept[key] = prediction.draw_noise(self._generator.manual_seed(stream))
         return self._kept[key]

@@ -38,7 +38,7 @@ class AbstractClassMethod(AbstractMethod):
     def preset(cls, name: str, **options: Any) -> Self:
         options = {"model": ModelOptions.preset(name), **options}
         if name == "paper":
-            options = {"schedule": PAPER_SCHEDULE, **options}
+            options = {"schedule": PAPER_SCHEDULE, "likelihood": "normal", **options}
         return cls(**options)
 
     def build(

@@ -132,6 +132,8 @@ class AbstractMethod(ABC):
     hide_variables: ClassVar[float] = 0.0
 
     schedule: Schedule = field(default_factory=Schedule)
+    # Of every field that may have it, whatever the schema says; None: as the schema says.
+    likelihood: Literal["auto", "normal", "mixture", "categorical"] | None = None
 
     def __post_init__(self) -> None:
         check_fields(self, _who(type(self)), ModelError)
@@ -141,6 +143,10 @@ class AbstractMethod(ABC):
         self, schema: Schema, scales: Scales, counts: Mapping[str, int] | None = None
     ) -> AbstractWorldModel:
         """A new model with random weights; `counts` are the numbers of objects, if fixed."""
+
+    def predicted(self, schema: Schema) -> Schema:
+        """The schema with the likelihoods that the method has its model predict with."""
+        return schema if self.likelihood is None else schema.with_likelihood(self.likelihood)
 
     def check_data(self, data: Dataset) -> None:  # noqa: B027, nothing to refuse by default
         """Raise a `DataError` if the method cannot learn from such data."""

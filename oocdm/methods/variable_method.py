@@ -43,7 +43,8 @@ class AbstractVariableMethod(AbstractMethod):
         known_name(name, ("default", "paper"), "preset", ModelError)
         if name == "paper":
             plain = HeadOptions(False, clamp_means=False, sigma_floor=PAPER_SIGMA_FLOOR)
-            options = {"schedule": PAPER_SCHEDULE, "head": plain, "normalise": False, **options}
+            paper = {"schedule": PAPER_SCHEDULE, "likelihood": "normal", "head": plain}
+            options = {**paper, "normalise": False, **options}
         return cls(**options)
 
     def check_data(self, data: Dataset) -> None:

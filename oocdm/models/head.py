@@ -11,13 +11,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oocdm.errors import ModelError
-from oocdm.models.prediction import ClassPrediction
+from oocdm.models.prediction import ClassPrediction, WidePart
 from oocdm.models.scales import ClassScales, Scales
 from oocdm.reading import Positive, check_fields
 from oocdm.schema import Field, Schema
 
 PAPER_SIGMA_FLOOR = 1e-5  # in raw units, whatever they are
 SIGMA_SHARE = 1e-5  # of a field's usual change: the floor of its sigma where none is given
+# Of the wide part of a mixture. However many transitions had no surprise, the next one may.
+CHANCE_FLOOR = 1e-4
+FIRST_LOG_ODDS = -4.5  # of its chance before anything is learned: one in ninety
+FIRST_WIDTH = 0.54  # of which softplus is 1: its sigma is then that much larger, in units
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,16 @@ class Head(nn.Module):
     """The distributions of all targets of one class.
 
     `calibrated_sigma` is what `calibrate_sigma` finds on held-out data, beside the floor that the
-    options set.
+    options set, and `calibrated_share` what it leaves of a mixture's narrow sigma. `is_mixture`
+    says which targets are mixtures: all that may be, until it is chosen. Where no target may,
+    there are no outputs for it.
     """
 
     low: Tensor
     high: Tensor
     calibrated_sigma: Tensor
+    calibrated_share: Tensor
+    is_mixture: Tensor
 
     def __init__(self, schema: Schema, c: str, scales: Scales, options: HeadOptions) -> None:
         super().__init__()
@@ -59,17 +67,46 @@ class Head(nn.Module):
             tensor = torch.tensor(bounds, dtype=torch.float32).view(-1, 1)
             self.register_buffer(name, tensor, persistent=False)
         self.register_buffer("calibrated_sigma", torch.zeros(len(self._rows), self.width))
+        self.register_buffer("calibrated_share", torch.ones(len(self._rows), self.width))
+        self.may_mix = [field.may_be_mixture for field in self.targets.values()]
+        self.register_buffer("is_mixture", torch.tensor(self.may_mix, dtype=torch.bool))
 
     @property
     def num_outputs(self) -> int:
         """How many numbers a network must give for a target."""
-        choices = [f.size * f.num_codes for f in self.targets.values() if _is_choice(f)]
+        choices = [f.size * f.num_codes for f in self.targets.values() if f.is_choice]
+        return max([(5 if any(self.may_mix) else 2) * self.width, *choices])
+
+    @property
+    def has_auto(self) -> bool:
+        """Whether it is left to data which of the targets are mixtures."""
+        return bool(self.is_mixture[self._is_auto].any())
+
+    def choose(self, is_mixture: Tensor) -> None:
+        """Say which of the targets that are left to data are mixtures, by a flag for each."""
+        chosen = is_mixture.to(self.is_mixture.device)
+        is_auto = torch.tensor(self._is_auto, dtype=torch.bool, device=chosen.device)
+        self.is_mixture &= chosen | ~is_auto
+
+    @property
+    def _is_auto(self) -> list[bool]:
+        return [field.likelihood == "auto" for field in self.targets.values()]
+
+    @property
+    def num_linear_outputs(self) -> int:
+        """How many numbers a linear map must give for a target."""
+        choices = [f.size * f.num_codes for f in self.targets.values() if f.is_choice]
         return max([2 * self.width, *choices])
 
     def num_linear(self, v: str) -> int:
         """How many outputs of a linear map the head reads for a target."""
         field = self.targets[v]
-        return field.size * (field.num_codes if _is_choice(field) else 1)
+        if self._mixes(v):
+            return self.width + field.size
+        return field.size * (field.num_codes if field.is_choice else 1)
+
+    def _mixes(self, v: str) -> bool:
+        return bool(self.is_mixture[list(self.targets).index(v)])
 
     def spread(self, name: str) -> Tensor:
         """One kind of scale of all targets, such as `change_sd`: (target, component)."""
@@ -99,34 +136,47 @@ class Head(nn.Module):
         else:
             unit, centre = value_sd, value_mean
         means, sigmas = out[..., : self.width], out[..., self.width : 2 * self.width]
-        mean = torch.addcmul(centre, unit, means)
+        free_mean = torch.addcmul(centre, unit, means)
         if linear is not None:
             unit_of_linear = _linear_unit(unit, value_sd)
-            mean = torch.addcmul(mean, unit_of_linear, linear[..., : self.width])
-        mean = self._bound(mean, self.low, self.high)
-        sigma = self._sigma(sigmas, unit, self._floor(), self.calibrated_sigma)
+            free_mean = torch.addcmul(free_mean, unit_of_linear, linear[..., : self.width])
+        mean = self._bound(free_mean, self.low, self.high)
+        sigma = self._sigma(
+            sigmas, unit, self._floor(), self.calibrated_share, self.calibrated_sigma
+        )
         logits = {}
         for i, (v, field) in enumerate(self.targets.items()):
-            if _is_choice(field):
+            if field.is_choice:
                 n = field.size * field.num_codes
                 chosen = out[:, :, i, :n]
                 if linear is not None:
                     chosen = chosen + linear[:, :, i, :n]
                 logits[v] = chosen.unflatten(-1, (field.size, -1))
-        return ClassPrediction(mean, sigma, logits)
+        if not self.is_mixture.any():
+            return ClassPrediction(mean, sigma, logits)
+        wide_mean, wide_sigma, chance = _wide(
+            free_mean,
+            sigma,
+            unit,
+            out[..., 2 * self.width : 5 * self.width],
+            None if linear is None else unit_of_linear * linear[..., self.width : 2 * self.width],
+        )
+        wide_mean = self._bound(wide_mean, self.low, self.high)
+        wide = WidePart(wide_mean, wide_sigma, chance, self.is_mixture)
+        return ClassPrediction(mean, sigma, logits, wide)
 
-    def of_target(self, v: str, has_self: bool) -> Callable[..., tuple[Tensor, Tensor | None]]:
+    def of_target(self, v: str, has_self: bool) -> Callable[..., tuple[Tensor, ...]]:
         """The head of one target all of whose values are known, for rows of outputs.
 
         Called with outputs, (row, output), perhaps linear ones, as many as `num_linear` says, and
-        what the target is now, (row, component), it gives mean and sigma, or logits and nothing.
+        what the target is now, (row, component), it gives mean and sigma, of mixtures also mean,
+        sigma and chance of the wide part, of choices the logits alone.
         """
         i, field = list(self.targets).index(v), self.targets[v]
-        if _is_choice(field):
+        if field.is_choice:
             n = field.size * field.num_codes
             return lambda out, linear, now: (
                 out[:, :n] if linear is None else out[:, :n] + linear[:, :n],
-                None,
             )
         scale, size = self.scales.of(v), field.size
         adds_own = self.options.predict_change and has_self
@@ -135,15 +185,23 @@ class Head(nn.Module):
         unit_of_linear = _linear_unit(unit, scale.value_sd)
         is_bounded = bool(self.low[i].isfinite() | self.high[i].isfinite())
         low, high = self.low[i], self.high[i]
-        floor, calibrated = self._floor()[i, :size], self.calibrated_sigma[i, :size]
-        sigmas = slice(self.width, self.width + size)
+        floor, share = self._floor()[i, :size], self.calibrated_share[i, :size]
+        calibrated = self.calibrated_sigma[i, :size]
+        width, mixes = self.width, self._mixes(v)
 
-        def finish(out: Tensor, linear: Tensor | None, now: Tensor) -> tuple[Tensor, Tensor]:
+        def finish(out: Tensor, linear: Tensor | None, now: Tensor) -> tuple[Tensor, ...]:
             mean = torch.addcmul(now + centre if adds_own else centre, unit, out[:, :size])
             if linear is not None:
-                mean.addcmul_(unit_of_linear, linear)
-            mean = self._bound(mean, low, high) if is_bounded else mean
-            return mean, self._sigma(out[:, sigmas], unit, floor, calibrated)
+                mean.addcmul_(unit_of_linear, linear[:, :size] if mixes else linear)
+            free_mean, mean = mean, self._bound(mean, low, high) if is_bounded else mean
+            sigma = self._sigma(out[:, width : width + size], unit, floor, share, calibrated)
+            if not mixes:
+                return mean, sigma
+            raw = out[:, 2 * width : 5 * width].unflatten(1, (3, width))[..., :size].flatten(1)
+            added = None if linear is None else unit_of_linear * linear[:, width:]
+            wide_mean, wide_sigma, chance = _wide(free_mean, sigma, unit, raw, added)
+            wide_mean = self._bound(wide_mean, low, high) if is_bounded else wide_mean
+            return mean, sigma, wide_mean, wide_sigma, chance
 
         return finish
 
@@ -152,8 +210,11 @@ class Head(nn.Module):
         usual, given = self.usual_change(), self.options.sigma_floor
         return SIGMA_SHARE * usual if given is None else torch.full_like(usual, given)
 
-    def _sigma(self, raw: Tensor, unit: Tensor, floor: Tensor, calibrated: Tensor) -> Tensor:
-        return torch.hypot(unit * functional.softplus(raw) + floor, calibrated)
+    @staticmethod
+    def _sigma(
+        raw: Tensor, unit: Tensor, floor: Tensor, share: Tensor, calibrated: Tensor
+    ) -> Tensor:
+        return torch.hypot(share * (unit * functional.softplus(raw) + floor), calibrated)
 
     def _bound(self, mean: Tensor, low: Tensor, high: Tensor) -> Tensor:
         if self.options.clamp_means:
@@ -180,8 +241,21 @@ def _linear_unit(unit: Tensor, value_sd: Tensor) -> Tensor:
     return (unit * value_sd).sqrt()
 
 
-def _is_choice(field: Field) -> bool:
-    return field.likelihood == "categorical"
+def _wide(
+    mean: Tensor, sigma: Tensor, unit: Tensor, raw: Tensor, added: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean, sigma and chance of wide parts, from those of narrow ones and a third each of `raw`.
+
+    A surprise is likely to come on top of what was to happen, and is never narrower than that. So
+    what is learned of the one serves the other, and cases that are hard to predict still teach
+    the narrow mean while the wide part accounts for them.
+    """
+    means, sigmas, log_odds = raw.chunk(3, dim=-1)
+    mean = torch.addcmul(mean, unit, means)
+    mean = mean if added is None else mean + added
+    sigma = torch.addcmul(sigma, unit, functional.softplus(sigmas + FIRST_WIDTH))
+    chance = torch.sigmoid(log_odds + FIRST_LOG_ODDS)
+    return mean, sigma, CHANCE_FLOOR + (1 - 2 * CHANCE_FLOOR) * chance
 
 
 def _bound_of(field: Field, name: str, sign: float) -> float:

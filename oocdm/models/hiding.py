@@ -16,7 +16,7 @@ from torch import Tensor
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import GraphError, ModelError
 from oocdm.graph import ClassGraph, VariableGraph
-from oocdm.models.prediction import ClassPrediction, Predictions
+from oocdm.models.prediction import ClassPrediction, Predictions, WidePart
 from oocdm.schema import Schema
 
 
@@ -128,6 +128,14 @@ def _choose(where: Mapping[str, Tensor], new: Predictions, old: Predictions) -> 
     for c, ours in new.classes.items():
         theirs, here = old.classes[c], where[c].to(ours.mean.device)
         columns = {v: here[:, i] for i, v in enumerate(new.schema.targets(c))}
+        wide = None
+        if ours.wide is not None and theirs.wide is not None:  # as it is in all passes or in none
+            wide = WidePart(
+                torch.where(here.unsqueeze(-1), ours.wide.mean, theirs.wide.mean),
+                torch.where(here.unsqueeze(-1), ours.wide.sigma, theirs.wide.sigma),
+                torch.where(here.unsqueeze(-1), ours.wide.chance, theirs.wide.chance),
+                ours.wide.is_mixture,
+            )
         classes[c] = ClassPrediction(
             torch.where(here.unsqueeze(-1), ours.mean, theirs.mean),
             torch.where(here.unsqueeze(-1), ours.sigma, theirs.sigma),
@@ -135,6 +143,7 @@ def _choose(where: Mapping[str, Tensor], new: Predictions, old: Predictions) -> 
                 v: torch.where(columns[v][:, None, None], logits, theirs.logits[v])
                 for v, logits in ours.logits.items()
             },
+            wide,
         )
     return Predictions(new.schema, classes)
 

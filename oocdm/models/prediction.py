@@ -11,93 +11,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from oocdm.models.features import Targets
-from oocdm.schema import Boolean, Field, FieldKey, Integer, Schema
+from oocdm.models.mixture_field import MixtureField
+from oocdm.models.normal_field import NormalField
+from oocdm.schema import Boolean, Field, FieldKey, Schema
 
 LOG_2PI = 1.8378770664093453
 PROBABILITY_FLOOR = 1e-5
-_VANISHING = 30.0  # sigmas from which on probabilities of normals are hardly numbers
-
-
-@dataclass(frozen=True)
-class NormalField:
-    """Independent normals, one a component: (batch, object, *shape)."""
-
-    field: Field
-    mean: Tensor
-    sigma: Tensor
-
-    def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """Draw values of the field; whole numbers are rounded, bounded ones clipped."""
-        noise = torch.randn(self.mean.shape, generator=generator, dtype=self.mean.dtype)
-        return self.with_noise(noise.to(self.mean.device))
-
-    def mode(self) -> Tensor:
-        """The most likely value of the field."""
-        return self._to_domain(self.mean)
-
-    def noise_of(self, value: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Noise with which the prediction becomes a value, in sigmas from the mean.
-
-        Values that are rounded, cut off at a bound or true or false come of all the noise in an
-        interval, from which it is drawn.
-        """
-        mean, sigma = self.mean.double(), self.sigma.double()
-        numbers = value.double().reshape(mean.shape)
-        numbers = 2 * numbers - 1 if isinstance(self.field, Boolean) else numbers
-        exact = (numbers - mean) / sigma
-        low, high = self._comes_of(numbers)
-        noise = truncated_normal((low - mean) / sigma, (high - mean) / sigma, generator)
-        # At the very ends rounding may lead to a neighbour.
-        is_kept = (low < high) & (self.with_noise(noise) == self._to_domain(numbers))
-        return torch.where(is_kept, noise, exact)
-
-    def _comes_of(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        """The ends of the interval of numbers that become the same value."""
-        infinity = torch.full_like(numbers, torch.inf)
-        if isinstance(self.field, Boolean):
-            zero, is_true = torch.zeros_like(numbers), numbers > 0
-            return torch.where(is_true, zero, -infinity), torch.where(is_true, infinity, zero)
-        half = 0.5 if isinstance(self.field, Integer) else 0.0
-        low, high, held = numbers - half, numbers + half, numbers.float()  # as bounds are held
-        if self.field.low is not None:
-            low = torch.where(held <= self.field.low, -infinity, low)
-        if self.field.high is not None:
-            high = torch.where(held >= self.field.high, infinity, high)
-        return low, high
-
-    def with_noise(self, noise: Tensor) -> Tensor:
-        """The value that the prediction becomes with some noise."""
-        return self._to_domain((self.sigma * noise).add_(self.mean))
-
-    def _to_domain(self, numbers: Tensor) -> Tensor:
-        if isinstance(self.field, Boolean):
-            return (numbers > 0).long()
-        low, high = self.field.low, self.field.high
-        if isinstance(self.field, Integer):
-            # Cut off before and after: a cast wraps, and bounds need not be exact as floats.
-            numbers = numbers.round().clamp(-self.field.largest, self.field.largest).long()
-        return numbers if low is None and high is None else numbers.clamp(low, high)
-
-
-def truncated_normal(low: Tensor, high: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Standard normals between two ends, in double precision also far from 0.
-
-    >>> ends = torch.tensor([2.0, 1e5], dtype=torch.float64)
-    >>> drawn = truncated_normal(ends, ends + 1, torch.Generator().manual_seed(0))
-    >>> bool(((ends < drawn) & (drawn < ends + 1)).all())
-    True
-    """
-    # Below 0 probabilities are small numbers with all their digits, above it they are nearly 1.
-    is_above = low + high > 0
-    near, far = torch.where(is_above, -low, high), torch.where(is_above, -high, low)
-    uniform = torch.rand(low.shape, generator=generator, dtype=torch.float64).to(low.device)
-    below, above = (torch.special.log_ndtr(end).exp() for end in (far, near))  # `ndtr` has no tails
-    usual = torch.special.ndtri(below + uniform * (above - below))
-    # Where even these vanish, the normal falls like an exponential.
-    rate = near.abs().clamp(min=1.0)
-    tail = near + torch.log1p(uniform * torch.expm1(rate * (far - near))) / rate
-    drawn = torch.where(near < -_VANISHING, tail, usual)
-    return torch.where(is_above, -drawn, drawn)
 
 
 @dataclass(frozen=True)
@@ -141,7 +60,7 @@ class CategoricalField:
         return self.field.from_codes((self.log_probabilities + noise).argmax(-1))
 
 
-FieldDistribution = NormalField | CategoricalField
+FieldDistribution = NormalField | MixtureField | CategoricalField
 
 
 class FieldPredictions(Protocol):
@@ -159,16 +78,44 @@ def log_floored_softmax(logits: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
+class WidePart:
+    """The wide parts of the targets of one class that are mixtures, stacked.
+
+    `mean`, `sigma` and `chance` are (batch, object, target, component), meaningful for the
+    targets in `is_mixture` (target,).
+    """
+
+    mean: Tensor
+    sigma: Tensor
+    chance: Tensor
+    is_mixture: Tensor
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> WidePart:
+        """The same with every tensor that has a batch replaced by `change` of it."""
+        return WidePart(change(self.mean), change(self.sigma), change(self.chance), self.is_mixture)
+
+    @staticmethod
+    def stack(each: Sequence[WidePart]) -> WidePart:
+        """Several batches, one after the other."""
+        means, sigmas, chances = (
+            [getattr(w, n) for w in each] for n in ("mean", "sigma", "chance")
+        )
+        return WidePart(torch.cat(means), torch.cat(sigmas), torch.cat(chances), each[0].is_mixture)
+
+
+@dataclass(frozen=True)
 class ClassPrediction:
     """Distributions of all target fields of one class, stacked.
 
     `mean` and `sigma` are (batch, object, target, component), meaningful for the normal
-    targets; `logits[target]` is (batch, object, component, value) for the categorical ones.
+    targets, and for mixtures those of the narrow part, beside which `wide` has the other one;
+    `logits[target]` is (batch, object, component, value) for the categorical ones.
     """
 
     mean: Tensor
     sigma: Tensor
     logits: Mapping[str, Tensor]
+    wide: WidePart | None = None
 
     @staticmethod
     def stack(each: Sequence[ClassPrediction]) -> ClassPrediction:
@@ -177,6 +124,18 @@ class ClassPrediction:
             torch.cat([p.mean for p in each]),
             torch.cat([p.sigma for p in each]),
             {v: torch.cat([p.logits[v] for p in each]) for v in each[0].logits},
+            WidePart.stack(wide)
+            if (wide := [p.wide for p in each if p.wide is not None])
+            else None,
+        )
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> ClassPrediction:
+        """The same with every tensor that has a batch replaced by `change` of it."""
+        return ClassPrediction(
+            change(self.mean),
+            change(self.sigma),
+            {v: change(t) for v, t in self.logits.items()},
+            None if self.wide is None else self.wide.map(change),
         )
 
 
@@ -191,17 +150,23 @@ class Predictions:
         c, f = self.schema.split(key)
         field = self.schema.field(c, f)
         prediction = self.classes[c]
-        if field.likelihood == "categorical":
+        if field.is_choice:
             log_probabilities = log_floored_softmax(prediction.logits[f])
             if field.shape == ():
                 log_probabilities = log_probabilities.squeeze(-2)
             return CategoricalField(field, log_probabilities)
         i = self.schema.targets(c).index(f)
-        mean = prediction.mean[:, :, i, : field.size]
-        sigma = prediction.sigma[:, :, i, : field.size]
-        if field.shape == ():
-            mean, sigma = mean.squeeze(-1), sigma.squeeze(-1)
-        return NormalField(field, mean, sigma)
+
+        def own(of_targets: Tensor) -> Tensor:
+            components = of_targets[:, :, i, : field.size]
+            return components.squeeze(-1) if field.shape == () else components
+
+        narrow = NormalField(field, own(prediction.mean), own(prediction.sigma))
+        wide = prediction.wide
+        if wide is None or not wide.is_mixture[i]:
+            return narrow
+        other = NormalField(field, own(wide.mean), own(wide.sigma))
+        return MixtureField(narrow, other, own(wide.chance))
 
     def log_prob(
         self, targets: Targets, resolution: Mapping[str, Tensor] | None = None
@@ -210,12 +175,14 @@ class Predictions:
 
         With `resolution` (target, component) a class, normals are scored as if their targets
         had been measured with independent noise of that standard deviation: the expected
-        log-likelihood of the blurred target under the equally blurred prediction.
+        log-likelihood of the blurred target under the equally blurred prediction. Of mixtures
+        it is the logarithm of what the expected log-likelihoods of both parts stand for, which
+        is at most the expected one, since that sum is convex in them (Jensen).
         """
         scores = {}
         for c, prediction in self.classes.items():
             blur = None if resolution is None else resolution[c]
-            score = self._normal_scores(c, prediction, targets.values[c], blur)
+            score = self._number_scores(c, prediction, targets.values[c], blur)
             names = self.schema.targets(c)
             columns = list(score.unbind(-1))
             for name, logits in prediction.logits.items():
@@ -233,15 +200,17 @@ class Predictions:
             scores[c] = torch.where(targets.known[c], score, torch.zeros_like(score))
         return scores
 
-    def _normal_scores(
+    def _number_scores(
         self, c: str, prediction: ClassPrediction, values: Tensor, blur: Tensor | None
     ) -> Tensor:
-        error_squared = (values - prediction.mean).square()
-        variance = prediction.sigma.square()
-        if blur is not None:
-            variance = variance + blur.square()
-            error_squared = error_squared + blur.square()
-        score = -0.5 * (error_squared / variance + variance.log() + LOG_2PI)
+        score = _normal_scores(values, prediction.mean, prediction.sigma, blur)
+        if (wide := prediction.wide) is not None:
+            other = _normal_scores(values, wide.mean, wide.sigma, blur)
+            # Of targets that are no mixtures the chance means nothing, and may be 0.
+            is_mixture = wide.is_mixture.unsqueeze(-1)
+            chance = torch.where(is_mixture, wide.chance, 0.5)
+            mixed = torch.logaddexp(score + torch.log1p(-chance), other + chance.log())
+            score = torch.where(is_mixture, mixed, score)
         sizes = [self.schema.field(c, v).size for v in self.schema.targets(c)]
         width = values.shape[-1]
         if any(size < width for size in sizes):
@@ -253,12 +222,14 @@ class Predictions:
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Predictions:
         """The predictions with every tensor replaced by `change` of it."""
-        return Predictions(
-            self.schema,
-            {
-                c: ClassPrediction(
-                    change(p.mean), change(p.sigma), {f: change(t) for f, t in p.logits.items()}
-                )
-                for c, p in self.classes.items()
-            },
-        )
+        return Predictions(self.schema, {c: p.map(change) for c, p in self.classes.items()})
+
+
+def _normal_scores(values: Tensor, mean: Tensor, sigma: Tensor, blur: Tensor | None) -> Tensor:
+    """Log-densities of normals, expected ones where targets are blurred."""
+    error_squared = (values - mean).square()
+    variance = sigma.square()
+    if blur is not None:
+        variance = variance + blur.square()
+        error_squared = error_squared + blur.square()
+    return -0.5 * (error_squared / variance + variance.log() + LOG_2PI)

@@ -8,12 +8,16 @@ import torch
 from torch import Tensor
 
 from oocdm.graph import Graph
+from oocdm.models.prediction import ClassPrediction, WidePart
 from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
 
 NUM_FLOORS = 33  # floors that are tried, from the finest resolution to the spread of the change
 SMALLEST_FLOOR = 1e-4  # where no finest resolution is given
 SURPRISE = 3.0  # the imagined error, in units of the largest one seen
+FINER = 1e-3  # of a mixture's floors, the finest as a share of that of normals
+# Of its predicted sigmas. Blurred scores do not tell sigmas apart that are smaller than the blur.
+SHARES = tuple(2.0**-halvings for halvings in range(8))
 CHUNK = 4096
 
 
@@ -24,42 +28,89 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
     A field without noise lets sigma shrink without end, and one surprise then costs more than
     all else earned. To the held-out errors one imagined surprise is added, three times as large
     as the largest error among them: with n transitions seen, nobody knows that a rarer one
-    cannot come. `finest` is the smallest floor, as a fraction of the spread of the change.
+    cannot come. A mixture has its wide part for surprises: nothing is imagined there, and its
+    narrow part becomes as narrow as held-out data say, by a share of what was predicted and by
+    finer floors. `finest` is the smallest floor of normals, as a fraction of the spread of the
+    change.
     """
-    fractions = 10.0 ** torch.linspace(math.log10(finest or SMALLEST_FLOOR), 0.0, NUM_FLOORS)
     for c in model.schema.classes:
         model.heads[c].calibrated_sigma.zero_()
+        model.heads[c].calibrated_share.fill_(1.0)
     structures = model.structures(graph)
-    totals: dict[str, Tensor] = {}
-    largest: dict[str, Tensor] = {}
-    usual: dict[str, Tensor] = {}  # sums of log sigma
-    counts: dict[str, Tensor | int] = {}
+    errors: dict[str, _Errors] = {}
     for chunk in data.chunks(CHUNK, lambda some: model(some.inputs, structures)):
         (predictions,) = model(chunk.inputs, structures)
         for c, prediction in predictions.classes.items():
             if chunk.targets.known[c].shape[1] == 0:
                 continue  # no object, no error
-            known = chunk.targets.known[c].unsqueeze(-1)
-            # In double: floors nearly as good as each other must not be told apart by rounding.
-            error = torch.where(known, chunk.targets.values[c] - prediction.mean, 0.0).double()
-            predicted = prediction.sigma.double()
-            floors = fractions.to(error).view(-1, 1, 1, 1, 1) * model.heads[c].spread("change_sd")
+            if c not in errors:
+                head = model.heads[c]
+                errors[c] = _Errors(head.spread("change_sd"), head.is_mixture, finest)
+            errors[c].add(prediction, chunk.targets.values[c], chunk.targets.known[c])
+    for c, found in errors.items():
+        share, floor = found.best()
+        model.heads[c].calibrated_share.copy_(share)
+        model.heads[c].calibrated_sigma.copy_(floor)
+
+
+class _Errors:
+    """What held-out errors say of the sigmas of one class."""
+
+    def __init__(self, change_sd: Tensor, is_mixture: Tensor, finest: float) -> None:
+        self.change_sd, self.is_mixture = change_sd, is_mixture.unsqueeze(-1)
+        smallest = math.log10(finest or SMALLEST_FLOOR)
+        usual = 10.0 ** torch.linspace(smallest, 0.0, NUM_FLOORS)
+        finer = 10.0 ** torch.linspace(smallest + math.log10(FINER), 0.0, NUM_FLOORS)
+        usual, finer = (t.to(change_sd.device).view(-1, 1, 1) for t in (usual, finer))
+        self.fractions = torch.where(self.is_mixture, finer, usual)  # (floor, target, 1)
+        self.shares = SHARES if is_mixture.any() else SHARES[:1]
+        self.totals: list[Tensor | float] = [0.0] * len(self.shares)  # (floor, target, component)
+        self.largest = torch.zeros_like(change_sd, dtype=torch.float64)
+        self.logs = torch.zeros_like(self.largest)  # sums of log sigma
+        self.count: Tensor | int = 0
+
+    @property
+    def _floors(self) -> Tensor:
+        # In double: floors nearly as good as each other must not be told apart by rounding.
+        return self.fractions.double() * self.change_sd
+
+    def add(self, prediction: ClassPrediction, values: Tensor, flags: Tensor) -> None:
+        """Add the errors of some transitions."""
+        known = flags.unsqueeze(-1)
+        error = torch.where(known, values - prediction.mean, 0.0).double()
+        sigma, floors = prediction.sigma.double(), self._floors[:, None, None]
+        for i, share in enumerate(self.shares):
+            predicted = share * sigma
             variance = predicted.square() + floors.square()
             score = -0.5 * (error.square() / variance + variance.log())
-            total = torch.where(known, score, 0.0).sum((1, 2))
-            totals[c] = totals.get(c, torch.zeros_like(total)) + total
-            top = error.abs().amax((0, 1))
-            largest[c] = torch.maximum(largest.get(c, top), top)
-            logs = torch.where(known, predicted.log(), 0.0).sum((0, 1))
-            usual[c] = usual.get(c, torch.zeros_like(logs)) + logs
-            counts[c] = counts.get(c, 0) + known.sum((0, 1))
-    for c, total in totals.items():
-        head = model.heads[c]
-        change_sd = head.spread("change_sd")
-        floors = fractions.to(total).view(-1, 1, 1) * change_sd
-        sigma = (usual[c] / torch.as_tensor(counts[c]).clamp(min=1)).exp()
-        variance = floors.square() + sigma.square()
-        surprise = (SURPRISE * largest[c]).square()
+            if prediction.wide is not None:
+                score = _with_wide(score, prediction.wide, values, variance.sqrt() - sigma)
+            self.totals[i] = self.totals[i] + torch.where(known, score, 0.0).sum((1, 2))
+        self.largest = torch.maximum(self.largest, error.abs().amax((0, 1)))
+        self.logs = self.logs + torch.where(known, sigma.log(), 0.0).sum((0, 1))
+        self.count = self.count + known.sum((0, 1))
+
+    def best(self) -> tuple[Tensor, Tensor]:
+        """The share of each predicted sigma, and its floor."""
+        sigma = (self.logs / torch.as_tensor(self.count).clamp(min=1)).exp()
+        variance = self._floors.square() + sigma.square()
+        surprise = (SURPRISE * self.largest).square()
         imagined = -0.5 * (surprise / variance + variance.log())
-        best = (total + imagined).argmax(0)
-        head.calibrated_sigma.copy_(fractions.to(change_sd)[best] * change_sd)
+        # Normals keep what was predicted, and expect a surprise.
+        whole = torch.as_tensor(self.totals[0]) + torch.where(self.is_mixture, 0.0, imagined)
+        others = (torch.as_tensor(t) for t in self.totals[1:])
+        scores = [whole, *(torch.where(self.is_mixture, t, -torch.inf) for t in others)]
+        best = torch.cat(scores).argmax(0)
+        shares = torch.tensor(self.shares, device=best.device)[best // NUM_FLOORS]
+        fractions = self.fractions.expand(-1, -1, best.shape[1])
+        floor = fractions.gather(0, (best % NUM_FLOORS).unsqueeze(0)).squeeze(0)
+        return shares, floor.to(self.change_sd) * self.change_sd
+
+
+def _with_wide(score: Tensor, wide: WidePart, values: Tensor, added: Tensor) -> Tensor:
+    """Scores of narrow parts, those of mixtures with the wide part, whose sigma grows as theirs."""
+    is_mixture = wide.is_mixture.unsqueeze(-1)
+    sigma, chance = wide.sigma.double() + added, torch.where(is_mixture, wide.chance, 0.5).double()
+    other = -0.5 * ((values - wide.mean).double() / sigma).square() - sigma.log()
+    mixed = torch.logaddexp(score + torch.log1p(-chance), other + chance.log())
+    return torch.where(is_mixture, mixed, score)

@@ -97,7 +97,8 @@ class FitResult:
     was decided, before polishing: it predicts under many graphs. `settled` tells whether the graph
     had stopped changing when learning ended, `seen` which values there were to learn from.
     `objects` are the names of the objects by class and place,
-    if the method knows objects one by one; `priors` are what was known of single edges.
+    if the method knows objects one by one; `priors` are what was known of single edges; `said` is
+    the schema with the likelihoods as the data have it.
     """
 
     model: AbstractWorldModel
@@ -113,6 +114,7 @@ class FitResult:
     priors: Priors | None = None
     settled: bool = True
     seen: Seen | None = None
+    said: Schema | None = None
 
     def __repr__(self) -> str:
         edges = f"{len(self.graph.edges())} of {len(self.model.edges)} possible edges"
@@ -133,8 +135,8 @@ class FitResult:
 
     @property
     def schema(self) -> Schema:
-        """The schema of the model."""
-        return self.model.schema
+        """The schema of the data, with the likelihoods that their user said."""
+        return self.model.schema if self.said is None else self.said
 
     @property
     def ran_out(self) -> bool:
@@ -313,6 +315,7 @@ def _go_on(
     checked_data("resume", data)
     schema = read_schema(contents)
     data.check_schema(schema, f"run {path}")
+    data = data.described_by(schema)
     if settings.data_checksum not in (None, checksum(data)):
         raise DataError(
             f"resume: expected the data that run {path} was begun with, got others of the same "
@@ -391,6 +394,7 @@ def _load(contents: Contents, settings: Settings, method: type[AbstractMethod] |
         Priors.from_json(schema, settings.priors),
         history["settled"],
         read_seen(contents, schema),
+        schema,
     )
 
 
@@ -402,7 +406,7 @@ def _read_model(
     schema: Schema,
 ) -> AbstractWorldModel:
     try:
-        model = method.build(schema, Scales.unit(schema), counts)
+        model = method.build(method.predicted(schema), Scales.unit(schema), counts)
     except (RuntimeError, TypeError, MemoryError) as error:  # such as one of any size
         raise ModelError(
             f"Run {contents.folder}: its schema and settings make no network: "
@@ -499,6 +503,7 @@ def _finish(
             Priors.from_json(trainer.model.schema, settings.priors),
             trainer.has_settled,
             Seen.of(trainer.training_data),
+            trainer.training_data.schema,
         )
         if path is not None:
             write_metrics(path, result.history)

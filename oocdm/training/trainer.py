@@ -27,6 +27,7 @@ from oocdm.training.batch import Batch, num_shares
 from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
 from oocdm.training.given import keep_given, with_given
+from oocdm.training.likelihoods import choose_likelihoods
 from oocdm.training.optimiser import make_optimiser
 from oocdm.training.plan import WORKING_SHARE, Plan, Standing, make_plan
 from oocdm.training.precision import check_numbers, warn_of_rounding
@@ -149,7 +150,8 @@ class Trainer:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             scales = Scales.measure(transitions)
-            self.model = self.method.build(data.schema, scales, data.max_counts)
+            schema = self.method.predicted(data.schema)
+            self.model = self.method.build(schema, scales, data.max_counts)
         del transitions
         used = measure(lambda: self.model.measure(self._spread(MEASURED)))
         self.model.measure(
@@ -331,6 +333,9 @@ class Trainer:
         position.structure = structure if judged is None else judged.structure
         self.model.paths.copy_(torch.tensor(position.structure.paths))
         self.learned = self.model.copy()
+        if self.schedule.polish_steps:  # which fits what is chosen
+            blur = self.model.resolution(self.schedule.resolution)
+            choose_likelihoods(self.model, position.structure, self.held_out, blur)
         position.rounds = 0
         position.phase = "polish" if self.schedule.polish_steps else "done"
         self.optimiser = self._new_optimiser()

@@ -14,7 +14,8 @@ import oocdm
 from oocdm.bench.truth_scores import blurred_scores, score_fields
 from oocdm.envs.generated import GeneratedWorld
 from oocdm.envs.generated.distribution import Choice, Normal
-from oocdm.models.prediction import CategoricalField, NormalField
+from oocdm.models.normal_field import NormalField
+from oocdm.models.prediction import CategoricalField
 from oocdm.worlds import WorldState
 
 QUICK = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)

@@ -16,7 +16,7 @@ def test_data_follow_the_seed() -> None:
 
 def test_there_are_fields_of_all_kinds() -> None:
     fields = [DATA.schema.field(c, f) for c in DATA.schema.classes for f in DATA.schema.fields(c)]
-    assert {field.likelihood for field in fields if field.is_target} == {"normal", "categorical"}
+    assert {field.likelihood for field in fields if field.is_target} == {"auto", "categorical"}
     assert {field.role for field in fields} == {"state", "action", "static"}
     assert {field.shape for field in fields} == {(), (2,)}
     # One class has objects that can change places, another a single one.

@@ -15,8 +15,9 @@ from oocdm.discovery.gains import portions
 from oocdm.errors import ModelError
 from oocdm.graph import ClassEdges, ClassGraph, Layout, Structure
 from oocdm.models.memory import Fit
+from oocdm.models.normal_field import NormalField
 from oocdm.models.oocdm.model import OocdmModel
-from oocdm.models.prediction import CategoricalField, FieldDistribution, NormalField, Predictions
+from oocdm.models.prediction import CategoricalField, FieldDistribution, Predictions
 from oocdm.models.prepared import Budget, Prepared
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 from tests.inference.ragged import ragged, random_model

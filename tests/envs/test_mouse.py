@@ -326,12 +326,10 @@ def test_the_papers_tasks_have_names(name, tasks):
     assert {tuple(row) for row in counts.tolist()} == set(tasks)
 
 
-def test_the_likelihood_is_an_option():
-    for likelihood in ("categorical", "normal"):
-        schema = MouseWorld(likelihood=likelihood).schema
-        assert schema.field("Trap", "duration").likelihood == likelihood
-        for name in schema.classes:
-            assert schema.field(name, "position").likelihood == likelihood
+def test_places_and_durations_are_choices():
+    schema = MouseWorld().schema
+    assert schema.field("Trap", "duration").is_choice
+    assert all(schema.field(name, "position").is_choice for name in schema.classes)
 
 
 def test_no_field_is_static():
@@ -352,7 +350,6 @@ def test_no_field_is_static():
         ({"tasks": [(1, 2)]}, "Option `tasks`: `[0]`: expected a list of 3, got (1, 2)."),
         ({"tasks": "sen"}, "Option `tasks`"),
         ({"tasks": []}, "Option `tasks`: expected a list of triples (food, monsters, traps)"),
-        ({"likelihood": "norml"}, "Option `likelihood`: unknown value 'norml'. Did you mean `nor"),
     ],
 )
 def test_bad_options_are_refused(options, message):

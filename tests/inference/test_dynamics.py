@@ -55,7 +55,7 @@ def test_what_is_read_does_not_depend_on_what_is_left_out(
 
 
 def test_only_ancestors_are_simulated() -> None:
-    graph = MouseWorld(likelihood="normal").true_graph
+    graph = MouseWorld().true_graph
     assert reaching(graph, ["Mouse.hunger"], 1) == {"Mouse.hunger"}
     two = {"Mouse.hunger", "Mouse.position", "Food.amount", "Food.position"}
     assert reaching(graph, ["Mouse.hunger"], 2) == two

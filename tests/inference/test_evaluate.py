@@ -16,8 +16,9 @@ from oocdm.data import Dataset
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.inference import Evaluation, FieldReport, evaluate
+from oocdm.models.normal_field import NormalField
 from oocdm.models.oocdm.model import OocdmModel
-from oocdm.models.prediction import NormalField, Predictions
+from oocdm.models.prediction import Predictions
 from oocdm.schema import Boolean, ObjectClass, Real, Schema
 from tests.inference.ragged import SCHEMA, padded, ragged, random_model
 

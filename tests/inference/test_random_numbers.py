@@ -6,7 +6,8 @@ import torch
 
 from oocdm import Integer, Real
 from oocdm.inference.random_numbers import RandomNumbers
-from oocdm.models.prediction import CategoricalField, NormalField
+from oocdm.models.normal_field import NormalField
+from oocdm.models.prediction import CategoricalField
 
 
 def standard(rows: int, dtype: torch.dtype = torch.float32) -> NormalField:

@@ -14,9 +14,11 @@ from torch import Tensor
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.graph import ClassEdges, Structure
 from oocdm.models.features import Inputs, at_places
+from oocdm.models.mixture_field import MixtureField
+from oocdm.models.normal_field import NormalField
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
-from oocdm.models.prediction import ClassPrediction, FieldDistribution, NormalField, Predictions
+from oocdm.models.prediction import FieldDistribution, Predictions
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import Structures
 from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
@@ -24,10 +26,12 @@ from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real
 # All kinds, bounds, shapes and likelihoods; 0 is not in the domain of all of them.
 FIELDS: tuple[Callable[..., Field], ...] = (
     Real,
+    lambda **role: Real(likelihood="normal", **role),
     lambda **role: Real(low=0.0, **role),
     lambda **role: Real(high=1.0, **role),
     lambda **role: Real(low=-1.0, high=1.5, shape=(2,), **role),
-    lambda **role: Real(shape=(3,), **role),
+    lambda **role: Real(shape=(3,), likelihood="mixture", **role),
+    lambda **role: Real(low=-1.0, shape=(2,), likelihood="normal", **role),
     lambda **role: Real(shape=(1,), **role),
     lambda **role: Integer(0, 3, **role),
     lambda **role: Integer(0, 3, shape=(1,), **role),
@@ -128,6 +132,9 @@ class Case:
                     buffer.bernoulli_(0.7)
                 if name.endswith("calibrated_sigma"):
                     buffer.uniform_(0.0, 0.1)
+            for c in self.schema.classes:
+                head = model.heads[c]
+                head.choose(torch.rand(len(head.targets)) < 0.7)
         return model
 
     def structures(self, model: OocdmModel, num: int) -> Structures:
@@ -281,6 +288,8 @@ def parameters(found: FieldDistribution) -> list[Tensor]:
     """The parameters of one target's distribution, (batch, object, ...) each."""
     if isinstance(found, NormalField):
         return [found.mean, found.sigma]
+    if isinstance(found, MixtureField):
+        return [*parameters(found.narrow), *parameters(found.wide), found.chance]
     return [found.log_probabilities]
 
 
@@ -347,7 +356,5 @@ def at_receivers(predictions: Predictions, places: Mapping[str, Tensor]) -> Pred
         here = places.get(c)
         classes[c] = each
         if here is not None:
-            logits = {v: at_places(t, here) for v, t in each.logits.items()}
-            mean, sigma = at_places(each.mean, here), at_places(each.sigma, here)
-            classes[c] = ClassPrediction(mean, sigma, logits)
+            classes[c] = each.map(lambda t, here=here: at_places(t, here))  # type: ignore[misc]
     return Predictions(predictions.schema, classes)

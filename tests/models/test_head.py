@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from oocdm.graph import ClassGraph
-from oocdm.models.head import Head, HeadOptions, _Cut
+from oocdm.models.head import CHANCE_FLOOR, Head, HeadOptions, _Cut
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import ClassPrediction
@@ -22,8 +22,8 @@ from tests.models.strategies import random_transitions
 
 
 class Tank(ObjectClass):
-    level = Real(low=0.0, high=1.0)
-    place = Real(shape=(2,))
+    level = Real(low=0.0, high=1.0, likelihood="normal")
+    place = Real(shape=(2,), likelihood="normal")
     leaks = Boolean(likelihood="normal")
     kind = Categorical(5)
     size = Integer(0, 2, static=True, shape=(3,))
@@ -39,8 +39,8 @@ SCALES = Scales(
 )
 
 
-def head(**options: Any) -> Head:
-    return Head(SCHEMA, "Tank", SCALES, HeadOptions(**options))
+def head(schema: Schema = SCHEMA, **options: Any) -> Head:
+    return Head(schema, "Tank", SCALES, HeadOptions(**options))
 
 
 def predict(
@@ -126,24 +126,55 @@ def test_means_keep_to_bounds(clamp_means: bool) -> None:
 @pytest.mark.parametrize("predict_change", [False, True])
 @pytest.mark.parametrize("has_self", [False, True])
 @pytest.mark.parametrize("with_linear", [False, True])
+@pytest.mark.parametrize("likelihood", ["normal", "mixture", "auto"])
 def test_a_single_target_has_the_head_of_all(
-    clamp_means: bool, predict_change: bool, has_self: bool, with_linear: bool
+    clamp_means: bool, predict_change: bool, has_self: bool, with_linear: bool, likelihood: str
 ) -> None:
     torch.manual_seed(0)
-    made = head(clamp_means=clamp_means, predict_change=predict_change)
+    schema = SCHEMA.with_likelihood(likelihood)
+    made = head(schema, clamp_means=clamp_means, predict_change=predict_change)
     made.calibrated_sigma.uniform_()
-    out, now = torch.randn(4, 5), torch.randn(4, 2)
-    linear = torch.randn(4, 5) if with_linear else None
+    made.calibrated_share.uniform_()
+    made.choose(torch.tensor([False, True, False, False]))  # of those that are left to data
+    out, now = torch.randn(4, made.num_outputs), torch.randn(4, 2)
+    linear = torch.randn(4, made.num_linear_outputs) if with_linear else None
     expected = predict(made, out, linear, now, True, has_self)
     for i, (v, field) in enumerate(made.targets.items()):
         line = None if linear is None else linear[i : i + 1, : made.num_linear(v)]
         row = now[i : i + 1, : field.size]
-        first, second = made.of_target(v, has_self)(out[i : i + 1], line, row)
-        if second is None:
+        first, *others = made.of_target(v, has_self)(out[i : i + 1], line, row)
+        if field.is_choice:
             torch.testing.assert_close(first.view(1, -1), expected.logits[v][0, 0])
-        else:
-            torch.testing.assert_close(first[0], expected.mean[0, 0, i, : field.size])
-            torch.testing.assert_close(second[0], expected.sigma[0, 0, i, : field.size])
+            continue
+        wide, numbers = expected.wide, [expected.mean, expected.sigma]
+        assert (len(others) == 4) == bool(made.is_mixture[i])
+        if made.is_mixture[i]:
+            assert wide is not None
+            numbers += [wide.mean, wide.sigma, wide.chance]
+        for ours, theirs in zip([first, *others], numbers, strict=True):
+            torch.testing.assert_close(ours[0], theirs[0, 0, i, : field.size])
+    told = [likelihood == "mixture", likelihood != "normal"]
+    assert made.is_mixture.tolist() == [*told, False, False]
+
+
+def test_a_wide_part_begins_rare_and_wide() -> None:
+    made = head(SCHEMA.with_likelihood("mixture"))
+    out = torch.zeros(4, made.num_outputs)
+    found = predict(made, out, None, torch.zeros(4, 2), known=True, has_self=True)
+    assert found.wide is not None
+    assert 0.005 < found.wide.chance[0, 0, 0, 0] < 0.02
+    added = (found.wide.sigma - found.sigma)[0, 0, :2, 0]
+    torch.testing.assert_close(added, made.usual_change()[:2, 0], rtol=1e-2, atol=0)
+    assert torch.equal(found.wide.mean[0, 0, :2], found.mean[0, 0, :2])
+
+
+def test_chances_are_never_0_or_1() -> None:
+    made = head(SCHEMA.with_likelihood("mixture"))
+    for size, expected in ((-1e3, CHANCE_FLOOR), (1e3, 1 - CHANCE_FLOOR)):
+        out = torch.full((4, made.num_outputs), size)
+        found = predict(made, out, None, torch.zeros(4, 2), known=True, has_self=True)
+        assert found.wide is not None
+        assert found.wide.chance[0, 0, 0, 0].item() == pytest.approx(expected)
 
 
 def test_an_edge_that_is_there_in_part_gives_units_between() -> None:

@@ -10,15 +10,17 @@ import torch
 from hypothesis import given, settings
 from torch import Tensor
 from torch.distributions import Categorical as Choice
-from torch.distributions import Normal
+from torch.distributions import MixtureSameFamily, Normal
 
 from oocdm.models.features import Targets
+from oocdm.models.mixture_field import MixtureField
+from oocdm.models.normal_field import NormalField
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.prediction import (
     CategoricalField,
     ClassPrediction,
-    NormalField,
     Predictions,
+    WidePart,
     log_floored_softmax,
 )
 from oocdm.schema import Boolean, Categorical, Field, Integer, ObjectClass, Real, Schema
@@ -49,6 +51,13 @@ def test_log_prob_equals_torch_distributions(case: Case) -> None:
         if isinstance(found, NormalField):
             number = value * 2.0 - 1.0 if isinstance(field, Boolean) else value
             expected = Normal(found.mean, found.sigma).log_prob(number)
+        elif isinstance(found, MixtureField):
+            chances = torch.stack([1 - found.chance, found.chance], -1)
+            parts = found.narrow, found.wide
+            normals = Normal(
+                *(torch.stack([getattr(p, n) for p in parts], -1) for n in ("mean", "sigma"))
+            )
+            expected = MixtureSameFamily(Choice(probs=chances), normals, False).log_prob(value)
         else:
             choice = Choice(probs=found.log_probabilities.exp())
             expected = choice.log_prob(value - int(field.low or 0))
@@ -118,6 +127,31 @@ def test_resolution_is_the_expected_score_of_blurred_targets() -> None:
     draws = blurred.log_prob(value + blur * noise).sum(-1)
     error = draws.std(0) / len(draws) ** 0.5
     assert ((draws.mean(0) - exact).abs() < 5 * error).all()
+
+
+def test_blurred_mixtures_score_no_more_than_is_expected() -> None:
+    """What is scored is a lower bound, which is exact where a value is clearly of one part."""
+    generator = torch.Generator().manual_seed(0)
+    mean, value = torch.zeros(1, 5, 1).double(), torch.tensor([0.0, 0.3, 0.8, 2.0, 9.0]).double()
+    narrow, wide, blur = 0.1, 5.0, torch.tensor([[0.2]]).double()
+    chance, shape = torch.full_like(mean, 0.02), (1, 5, 1, 1)
+    part = WidePart(
+        mean.view(shape) + 1, mean.view(shape) + wide, chance.view(shape), torch.tensor([True])
+    )
+    single = ClassPrediction(mean.view(shape), mean.view(shape) + narrow, {}, part)
+    schema = Schema(type("Thing", (ObjectClass,), {"f": Real()}))
+    predictions = Predictions(schema, {"Thing": single})
+    found = predictions.log_prob(targets(value.view(1, 5, 1)), {"Thing": blur})["Thing"].flatten()
+    noisy = value + 0.2 * torch.randn(100_000, 5, generator=generator).double()
+    each = [
+        Normal(centre, math.hypot(sd, 0.2)).log_prob(noisy) + math.log(share)
+        for centre, sd, share in ((0.0, narrow, 0.98), (1.0, wide, 0.02))
+    ]
+    draws = torch.logaddexp(*each)
+    error = draws.std(0) / len(draws) ** 0.5
+    assert (found < draws.mean(0) + 5 * error).all()
+    clear = [0, 4]
+    assert ((found - draws.mean(0)).abs() < 5 * error + 0.01)[clear].all()
 
 
 def test_no_resolution_is_resolution_zero() -> None:
@@ -200,55 +234,3 @@ def test_choices_are_drawn_as_often_as_they_are_probable() -> None:
     counts = torch.bincount(drawn - 3, minlength=4) / len(drawn)
     assert counts.tolist() == pytest.approx(shares.tolist(), abs=0.015)
     assert counts[2] == 0
-
-
-@pytest.mark.parametrize(
-    ("field", "was", "would", "sigma"),
-    [
-        (Real(low=0.0), -1.0, 1.0, 1.0),
-        (Real(high=0.3), 0.5, 0.1, 0.4),
-        (Boolean(likelihood="normal"), 0.0, -0.9, 1.0),
-        (Integer(likelihood="normal"), 0.0, 0.4, 0.3),
-        (Integer(0, 4, likelihood="normal"), 3.9, 2.2, 1.5),
-    ],
-)
-def test_noise_that_is_kept_is_as_random_as_any(
-    field: Field, was: float, would: float, sigma: float
-) -> None:
-    """What is drawn, and imagined under another mean with its noise, is as drawn under that."""
-    generator = torch.Generator().manual_seed(0)
-    shape = (200, 100)
-    one, other = (
-        NormalField(field, torch.full(shape, mean), torch.full(shape, sigma))
-        for mean in (was, would)
-    )
-    drawn = one.sample(generator)
-    noise = one.noise_of(drawn, generator)
-    assert torch.equal(one.with_noise(noise).to(drawn.dtype), drawn)
-    imagined, expected = other.with_noise(noise).double(), other.sample(generator).double()
-    assert abs(imagined.mean() - expected.mean()) < 0.03
-    assert abs(imagined.std() - expected.std()) < 0.03
-
-
-def test_surprises_have_noise_too() -> None:
-    """A whole number that is a hundred thousand sigmas away keeps its value."""
-    sure = NormalField(
-        Integer(0, 7, likelihood="normal"), torch.zeros(1, 4), torch.full((1, 4), 1e-5)
-    )
-    value = torch.tensor([[0, 1, 3, 7]])
-    noise = sure.noise_of(value, torch.Generator().manual_seed(0))
-    assert noise.isfinite().all() and torch.equal(sure.with_noise(noise), value)
-
-
-@pytest.mark.parametrize(
-    ("field", "ends"),
-    [
-        (Integer(), (-(2**53), 2**53)),
-        (Integer(low=0, high=2**53 - 1), (0, 2**53 - 1)),  # no float32 is as near to its bound
-        (Integer(low=-3, high=1000, likelihood="normal"), (-3, 1000)),
-    ],
-)
-def test_whole_numbers_never_wrap(field: Integer, ends: tuple[int, int]) -> None:
-    mean = torch.tensor([-1e30, 1e30, float("inf"), 2.4])
-    found = NormalField(field, mean, torch.ones(4)).mode()
-    assert found.tolist() == [ends[0], ends[1], ends[1], 2]

@@ -19,7 +19,7 @@ from tests.inference.ragged import random_model
 
 ENVS = {
     "objects vary": oocdm.make("mouse", num_food=(1, 4), num_monsters=(0, 3), num_traps=(1, 3)),
-    "numbers": oocdm.make("mouse", likelihood="normal"),
+    "numbers": oocdm.make("mouse"),
 }
 DATA = {name: oocdm.collect(env, steps=200, seed=0) for name, env in ENVS.items()}
 MODELS = {name: random_model(data) for name, data in DATA.items()}

@@ -42,7 +42,12 @@ def floor_of(
     sigmas = torch.as_tensor(sigma, dtype=torch.float32).expand(n)
     flags = torch.ones(n, dtype=torch.bool) if known is None else known
     spreads = {"change_sd": torch.full((1, 1), change_sd)}
-    head = SimpleNamespace(spread=spreads.get, calibrated_sigma=torch.full((1, 1), 123.0))
+    head = SimpleNamespace(
+        spread=spreads.get,
+        calibrated_sigma=torch.full((1, 1), 123.0),
+        calibrated_share=torch.full((1, 1), 0.5),
+        is_mixture=torch.tensor([False]),
+    )
 
     def predict(rows: Any, structures: Tensor) -> tuple[Predictions]:
         assert structures == "structures of the graph"

@@ -14,7 +14,9 @@ from oocdm.errors import ModelError
 from oocdm.graph import ClassEdges, ClassGraph, Graph, Layout, Neighbours, Structure
 from oocdm.models.features import Inputs
 from oocdm.models.hiding import HidingPlan
+from oocdm.models.mixture_field import MixtureField
 from oocdm.models.named import ModulesByName
+from oocdm.models.normal_field import NormalField
 from oocdm.models.oocdm.batched import Batched
 from oocdm.models.oocdm.encoder import Encoder
 from oocdm.models.oocdm.masks import Masks
@@ -31,8 +33,8 @@ from oocdm.models.prediction import (
     ClassPrediction,
     FieldDistribution,
     FieldPredictions,
-    NormalField,
     Predictions,
+    WidePart,
     log_floored_softmax,
 )
 from oocdm.models.scales import Scales
@@ -81,6 +83,7 @@ class OocdmModel(AbstractWorldModel):
                     *(c, options, self.featuriser, widths),
                     num_elements=layout.of_class(c).shape[1],
                     outputs=self.heads[c].num_outputs,
+                    linear_outputs=self.heads[c].num_linear_outputs,
                 )
                 for c in schema.classes
                 if schema.targets(c)
@@ -225,19 +228,18 @@ class SinglePredictor(AbstractPredictor):
             return self._model._predict(self._model.see(self._model.inputs(before)), self._composed)
         view, classes = self._view(before), {}
         for c in self._model.predictors:
-            width = self._model.heads[c].width
-            means, sigmas, logits = [], [], {}
-            leading = before.present[c].shape
-            for v, field in self._model.heads[c].targets.items():
-                first, second = self._targets[c, v](view)
-                if second is None:
-                    logits[v] = first.view(*leading, field.size, field.num_codes)
-                    first = first.new_zeros(len(first), width)
-                    second = torch.ones_like(first)
-                first, second = (t.unflatten(0, leading) for t in (first, second))
-                means.append(functional.pad(first, (0, width - first.shape[2])))
-                sigmas.append(functional.pad(second, (0, width - second.shape[2]), value=1.0))
-            classes[c] = ClassPrediction(torch.stack(means, 2), torch.stack(sigmas, 2), logits)
+            head, leading = self._model.heads[c], before.present[c].shape
+            num = 5 if head.is_mixture.any() else 2
+            numbers, logits = [], {}
+            for v, field in head.targets.items():
+                found = self._targets[c, v](view)
+                if field.is_choice:
+                    logits[v] = found[0].view(*leading, field.size, field.num_codes)
+                    found = (torch.zeros_like(found[0][:, :0]),)
+                numbers.append(_stacked(found, num, head.width).unflatten(1, leading))
+            mean, sigma, *wide = torch.stack(numbers, 3).unbind()
+            part = WidePart(wide[0], wide[1], wide[2], head.is_mixture) if wide else None
+            classes[c] = ClassPrediction(mean, sigma, logits, part)
         return Predictions(self._model.schema, classes)
 
     def each(self, before: Snapshot) -> FieldPredictions:
@@ -261,11 +263,16 @@ class _EachTarget:
     def __getitem__(self, key: FieldKey) -> FieldDistribution:
         c, f = self._view.schema.split(key) if isinstance(key, str) else key
         target = self._targets[c, f]
-        field, first, second = target.field, *target(self._view)
+        field, found = target.field, target(self._view)
         shape = (*self._view.now.present[c].shape, *field.shape)
-        if second is None:
-            return CategoricalField(field, log_floored_softmax(first.view(*shape, field.num_codes)))
-        return NormalField(field, first.view(shape), second.view(shape))
+        if field.is_choice:
+            logits = found[0].view(*shape, field.num_codes)
+            return CategoricalField(field, log_floored_softmax(logits))
+        mean, sigma, *wide = (numbers.view(shape) for numbers in found)
+        narrow = NormalField(field, mean, sigma)
+        if not wide:
+            return narrow
+        return MixtureField(narrow, NormalField(field, *wide[:2]), wide[2])
 
 
 @final
@@ -277,3 +284,17 @@ class HidingPredictor(AbstractPredictor):
 
     def __call__(self, before: Snapshot) -> Predictions:
         return self._plan.predict(before, self._predict)
+
+
+PADDING = (0.0, 1.0, 0.0, 1.0, 0.0)  # where there is no mean, sigma, or wide mean, sigma, chance
+
+
+def _stacked(found: tuple[Tensor, ...], num: int, width: int) -> Tensor:
+    """What the target of single rows says, as all targets are stacked: (number, row, component)."""
+    padded = [
+        functional.pad(t, (0, width - t.shape[1]), value=fill)
+        for t, fill in zip(found, PADDING, strict=False)
+    ]
+    rows = len(found[0])
+    padded += [found[0].new_full((rows, width), fill) for fill in PADDING[len(found) : num]]
+    return torch.stack(padded)

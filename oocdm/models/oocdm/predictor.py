@@ -44,6 +44,7 @@ class ClassPredictor(nn.Module):
         widths: Mapping[str, int],
         num_elements: int,
         outputs: int,
+        linear_outputs: int,
     ) -> None:
         super().__init__()
         self.c, self.options = c, options
@@ -58,10 +59,11 @@ class ClassPredictor(nn.Module):
         self.network = Network(self.num_targets, width, options.decoder_dim, outputs, known)
         self.linear_map: LinearMap | None = None
         if options.linear_path:
-            self.linear_map = LinearMap(self.num_targets, width, outputs, known)
+            self.linear_map = LinearMap(self.num_targets, width, linear_outputs, known)
         self.products: Products | None = None
         if options.has_products:
-            self.products = Products(self.num_targets, width, options.product_rank, outputs)
+            rank = options.product_rank
+            self.products = Products(self.num_targets, width, rank, linear_outputs)
 
     def features(self) -> list[tuple[AbstractPart, int]]:
         """All parts, each with the place of its first feature."""

@@ -23,8 +23,9 @@ from oocdm.models.oocdm.predictor import ClassPredictor
 from oocdm.models.oocdm.products import NAME as PRODUCTS
 from oocdm.models.oocdm.view import View
 
-# Mean and sigma (batch * object, component), or logits (batch * object, all values) and nothing.
-Outputs = tuple[Tensor, Tensor | None]
+# Mean and sigma, of mixtures also mean, sigma and chance of the wide part, all of them
+# (batch * object, component); of choices only logits (batch * object, all values).
+Outputs = tuple[Tensor, ...]
 
 
 class SingleTarget:

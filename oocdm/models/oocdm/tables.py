@@ -44,17 +44,14 @@ class TabledTarget:
         if self._table is None:
             self._table = self._make(view)
         batch, objects = view.now.present[self._target.c].shape
-        first, second = self._table
         if not self._parents:
-            flat = torch.zeros(batch * objects, dtype=torch.long, device=first.device)
+            device = self._table[0].device
+            flat = torch.zeros(batch * objects, dtype=torch.long, device=device)
         else:
             codes = [view.code(c, f).view(view.now.present[c].shape) for c, f, _ in self._parents]
             index = combine(zip(codes, self._counts, strict=True))
             flat = index.expand(batch, objects).flatten()
-        return (
-            first.index_select(0, flat),
-            None if second is None else second.index_select(0, flat),
-        )
+        return tuple(column.index_select(0, flat) for column in self._table)
 
     def _hears_one_each(self, view: View) -> bool:
         return all(
@@ -85,5 +82,5 @@ class TabledTarget:
         present = {c: torch.ones(size, 1, dtype=torch.bool, device=device) for c in values}
         observed = {c: dict.fromkeys(fields, present[c]) for c, fields in values.items()}
         states = Snapshot(schema, values, present, observed)
-        first, second = target(View(view.encoders, view.dtype, states))
-        return first, None if second is None else second.contiguous()
+        found = target(View(view.encoders, view.dtype, states))
+        return tuple(column.contiguous() for column in found)

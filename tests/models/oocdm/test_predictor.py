@@ -60,7 +60,7 @@ def test_the_first_layer_begins_network_and_linear_map() -> None:
     predictor = model.predictors["Ant"]
     masks = Masks(model.layout, model.structures(model.layout.structure(True)))
     layer = predictor.first_layer(masks)
-    outputs = model.heads["Ant"].num_outputs
+    outputs = model.heads["Ant"].num_linear_outputs
     assert layer.widths == {"network": 32, "linear map": outputs, "products": 6}
     first = torch.randn(3, 10, 38 + outputs, dtype=torch.float64)
     out, beside = predictor.finish(first.clone(), layer, masks, (5, 2))
