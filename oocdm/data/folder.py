@@ -120,12 +120,21 @@ def _write(log: Log, folder: Path) -> None:
     for name, column in log.episodes.items():
         try:
             episodes[name] = pa.array(column, from_pandas=column.dtype == object)
+            # Some types, such as mappings without any key, are refused only here.
+            pq.write_table(pa.table({name: episodes[name]}), pa.BufferOutputStream())
         except (pa.ArrowException, OverflowError, UnicodeError) as error:
-            raise DataError(
-                f"Column `{name}` of `episodes` cannot be written: {error}. "
-                "Use one type of value in the whole column."
-            ) from None
+            raise _not_writable(name, error) from None
     _write_table(episodes, folder / "episodes.parquet")
+
+
+def _not_writable(name: str, error: Exception) -> DataError:
+    reason, advice = str(error).rstrip("."), "Use one type of value in the whole column"
+    if isinstance(error, UnicodeError):
+        reason = "it has text with half of a character"
+        advice = "It was read in the wrong encoding: read it again, with its encoding"
+    elif "no child field" in reason:
+        reason, advice = "it has a mapping without any key", "Write None instead"
+    return DataError(f"Column `{name}` of `episodes` cannot be written: {reason}. {advice}.")
 
 
 def _write_table(columns: dict[str, pa.Array], path: Path) -> None:

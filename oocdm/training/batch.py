@@ -13,9 +13,12 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.methods.method import Term
+from oocdm.models.allocator import Ceiling
 from oocdm.models.features import Inputs
-from oocdm.models.prepared import Prepared, Receivers, known_counts, mean_scores
+from oocdm.models.prepared import Kept, Prepared, Receivers, known_counts, mean_scores
 from oocdm.models.world_model import AbstractWorldModel, Structures
+
+NO_CEILING = Ceiling(None)
 
 
 def num_shares(terms: Sequence[Term]) -> int:
@@ -72,8 +75,23 @@ class Batch:
         """How many values of each target are known in all of the batch."""
         return known_counts(self.data.targets)
 
-    def backward(self, at_once: int, penalty: Tensor | None = None) -> Tensor:
-        """Add the gradient of the loss to the parameters', some rows after the other; the loss."""
+    @property
+    def num_bytes(self) -> int:
+        """What the batch itself takes, beside all work on it."""
+        source, tensors = self.data.source, []
+        if self.hidden is not None:
+            fields = (*self.hidden.values.values(), *self.hidden.observed.values())
+            tensors = [t for each in fields for t in each.values()]
+        kept = source.num_bytes if isinstance(source, Kept) else 0
+        return kept + sum(t.nbytes for t in tensors)
+
+    def backward(
+        self, at_once: int, penalty: Tensor | None = None, ceiling: Ceiling = NO_CEILING
+    ) -> Tensor:
+        """Add the gradient of the loss to the parameters', some rows after the other; the loss.
+
+        Between parts, freed memory above the ceiling is returned.
+        """
         parts = list(parts_of(len(self), num_shares(self.terms), at_once))
         structures = [self.model.rows(term.structures) for term in self.terms]
         leaves = structures
@@ -87,6 +105,9 @@ class Batch:
                 loss = loss + penalty
             loss.backward()
             total = total + loss.detach()
+            if len(parts) > 1:
+                del loss
+                ceiling.hold()
         for given, leaf in zip(structures, leaves, strict=True):
             if leaf is not given and leaf.grad is not None:
                 given.backward(leaf.grad)

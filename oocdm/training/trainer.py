@@ -18,7 +18,12 @@ from oocdm.discovery import Discovery
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Evidence, Graph, Priors, Structure
 from oocdm.methods.method import AbstractMethod, DataInquiry, Inquiry, LearningState, Term
-from oocdm.models.allocator import keep_freed_memory, release_freed_memory
+from oocdm.models.allocator import (
+    Ceiling,
+    keep_freed_memory,
+    release_freed_memory,
+    resident_memory,
+)
 from oocdm.models.memory import DEFAULT_MEMORY, measure
 from oocdm.models.prepared import Prepared, Receivers
 from oocdm.models.scales import Scales
@@ -88,6 +93,7 @@ class Trainer:
             raise DataError("fit: the dataset holds no transition.")
         method.check_data(data)
         keep_freed_memory()
+        resident = resident_memory()
         self.method, self.schedule, self.seed = method, method.schedule, seed
         self.memory = memory
         self.rng = np.random.default_rng(seed)
@@ -106,6 +112,7 @@ class Trainer:
         self.optimiser = self._new_optimiser()
         self.position = Position(start.with_edges(self.priors.apply(start.edges)))
         self.plan = self._make_plan()
+        self._ceiling = Ceiling.above(resident, self.plan.estimate.total)
         release_freed_memory()
         logger.info("%s", self.plan.estimate)
 
@@ -401,7 +408,8 @@ class Trainer:
         rows = self.rng.integers(len(self.training), size=self._batch_size(terms, is_polish))
         batch = self._batch(rows, terms, blur, self.rng)
         self.model.zero_grad(set_to_none=True)
-        loss = batch.backward(self.plan.polishing if is_polish else self.plan.learning, penalty)
+        at_once = self.plan.polishing if is_polish else self.plan.learning
+        loss = batch.backward(at_once, penalty, self._ceiling)
         norm = torch.nn.utils.clip_grad_norm_(
             self.model.parameters(), self.schedule.max_gradient_norm
         )

@@ -296,6 +296,24 @@ def test_episode_columns_that_cannot_be_written(make_world, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "odd, message",
+    [
+        ({}, "it has a mapping without any key. Write None instead."),
+        ([{"a": {}}], "it has a mapping without any key. Write None instead."),
+        ("\ud800", "it has text with half of a character. It was read in the wrong encoding: "),
+    ],
+)
+def test_cells_of_episodes_that_cannot_be_written(make_world, tmp_path, odd, message):
+    data = collect(make_world(end=0), 16)
+    cells = np.empty(data.num_episodes, dtype=object)
+    cells[:] = [odd for _ in cells]
+    data = Dataset(**{**_fields(data), "episodes": {"odd": cells}})
+    with fails(f"Column `odd` of `episodes` cannot be written: {message}"):
+        data.save(tmp_path / "ants")
+    assert list(tmp_path.iterdir()) == []
+
+
 def _fields(data):
     return {name: getattr(data, name) for name in data.__dataclass_fields__}
 
