@@ -402,6 +402,22 @@ def test_missing_cut_and_damaged_files(folder, name):
         load_dataset(folder)
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("hill.parquet", "There is `hill.parquet`: capital letters count, so rename it to "),
+        ("Hill.csv", "There is `Hill.csv`, but only Parquet files are read. Write the dataset"),
+    ],
+)
+def test_what_may_have_been_meant(make_world, tmp_path, name, advice):
+    folder = tmp_path / "ants"
+    collect(make_world(), 100).save(folder)
+    (folder / "Hill.parquet").rename(folder / name)
+    path = folder / "Hill.parquet"
+    with fails(f"`{path}` is missing from the dataset folder. {advice}"):
+        load_dataset(folder)
+
+
 def test_a_flipped_bit_is_noticed(make_world, tmp_path):
     folder = tmp_path / "ants"
     collect(make_world(), 500).save(folder)
