@@ -68,6 +68,9 @@ class Ceiling:
         return True
 
 
+NO_CEILING = Ceiling(None)
+
+
 def resident_memory() -> int | None:
     """Bytes of this process that are in memory, where Linux tells them.
 

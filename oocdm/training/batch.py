@@ -13,12 +13,9 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.methods.method import Term
-from oocdm.models.allocator import Ceiling
 from oocdm.models.features import Inputs
 from oocdm.models.prepared import Kept, Prepared, Receivers, known_counts, mean_scores
 from oocdm.models.world_model import AbstractWorldModel, Structures
-
-NO_CEILING = Ceiling(None)
 
 
 def num_shares(terms: Sequence[Term]) -> int:
@@ -85,13 +82,8 @@ class Batch:
         kept = source.num_bytes if isinstance(source, Kept) else 0
         return kept + sum(t.nbytes for t in tensors)
 
-    def backward(
-        self, at_once: int, penalty: Tensor | None = None, ceiling: Ceiling = NO_CEILING
-    ) -> Tensor:
-        """Add the gradient of the loss to the parameters', some rows after the other; the loss.
-
-        Between parts, freed memory above the ceiling is returned.
-        """
+    def backward(self, at_once: int, penalty: Tensor | None = None) -> Tensor:
+        """Add the gradient of the loss to the parameters', some rows after the other; the loss."""
         parts = list(parts_of(len(self), num_shares(self.terms), at_once))
         structures = [self.model.rows(term.structures) for term in self.terms]
         leaves = structures
@@ -107,7 +99,7 @@ class Batch:
             total = total + loss.detach()
             if len(parts) > 1:
                 del loss
-                ceiling.hold()
+                self.data.budget.ceiling.hold()
         for given, leaf in zip(structures, leaves, strict=True):
             if leaf is not given and leaf.grad is not None:
                 given.backward(leaf.grad)

@@ -34,7 +34,17 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
     largest: dict[str, Tensor] = {}
     usual: dict[str, Tensor] = {}  # sums of log sigma
     counts: dict[str, Tensor | int] = {}
-    for chunk in data.chunks(CHUNK, lambda some: model(some.inputs, structures)):
+
+    def work(some: Prepared) -> None:
+        """What is largest: errors under all floors at once."""
+        (predictions,) = model(some.inputs, structures)
+        for c, prediction in predictions.classes.items():
+            known = some.targets.known[c].unsqueeze(-1)
+            error = (some.targets.values[c] - prediction.mean).double()
+            spread = model.heads[c].spread("change_sd")
+            _scores(error, prediction.sigma.double(), known, fractions, spread)
+
+    for chunk in data.chunks(CHUNK, work):
         (predictions,) = model(chunk.inputs, structures)
         for c, prediction in predictions.classes.items():
             if chunk.targets.known[c].shape[1] == 0:
@@ -43,10 +53,8 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
             # In double: floors nearly as good as each other must not be told apart by rounding.
             error = torch.where(known, chunk.targets.values[c] - prediction.mean, 0.0).double()
             predicted = prediction.sigma.double()
-            floors = fractions.to(error).view(-1, 1, 1, 1, 1) * model.heads[c].spread("change_sd")
-            variance = predicted.square() + floors.square()
-            score = -0.5 * (error.square() / variance + variance.log())
-            total = torch.where(known, score, 0.0).sum((1, 2))
+            spread = model.heads[c].spread("change_sd")
+            total = _scores(error, predicted, known, fractions, spread)
             totals[c] = totals.get(c, torch.zeros_like(total)) + total
             top = error.abs().amax((0, 1))
             largest[c] = torch.maximum(largest.get(c, top), top)
@@ -63,3 +71,13 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
         imagined = -0.5 * (surprise / variance + variance.log())
         best = (total + imagined).argmax(0)
         head.calibrated_sigma.copy_(fractions.to(change_sd)[best] * change_sd)
+
+
+def _scores(
+    error: Tensor, sigma: Tensor, known: Tensor, fractions: Tensor, spread: Tensor
+) -> Tensor:
+    """Log-likelihoods with each floor, sums over all that is known: (floor, target, component)."""
+    floors = fractions.to(error).view(-1, 1, 1, 1, 1) * spread
+    variance = sigma.square() + floors.square()
+    score = -0.5 * (error.square() / variance + variance.log())
+    return torch.where(known, score, 0.0).sum((1, 2))

@@ -112,7 +112,9 @@ class Trainer:
         self.optimiser = self._new_optimiser()
         self.position = Position(start.with_edges(self.priors.apply(start.edges)))
         self.plan = self._make_plan()
-        self._ceiling = Ceiling.above(resident, self.plan.estimate.total)
+        ceiling = Ceiling.above(resident, self.plan.estimate.total)
+        for data_of in ("training", "held_out"):
+            setattr(self, data_of, getattr(self, data_of).below(ceiling))
         release_freed_memory()
         logger.info("%s", self.plan.estimate)
 
@@ -409,7 +411,7 @@ class Trainer:
         batch = self._batch(rows, terms, blur, self.rng)
         self.model.zero_grad(set_to_none=True)
         at_once = self.plan.polishing if is_polish else self.plan.learning
-        loss = batch.backward(at_once, penalty, self._ceiling)
+        loss = batch.backward(at_once, penalty)
         norm = torch.nn.utils.clip_grad_norm_(
             self.model.parameters(), self.schedule.max_gradient_norm
         )
