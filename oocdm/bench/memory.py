@@ -30,6 +30,10 @@ WORLDS: dict[str, tuple[dict[str, Field], int]] = {
     "objects": ({"x": Real(), "v": Real(), "push": Real(action=True)}, 1000),
     "fields": ({f"x{i}": Real() for i in range(100)}, 3),
     "categories": ({"word": Categorical(5000), "x": Real()}, 3),
+    # Nothing in the estimate was chosen while looking at these.
+    "objects and fields": ({f"x{i}": Real() for i in range(10)}, 300),
+    "40 fields": ({f"x{i}": Real() for i in range(40)}, 3),
+    "1000 categories": ({"word": Categorical(1000), "x": Real()}, 3),
 }
 
 

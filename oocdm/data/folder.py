@@ -120,12 +120,21 @@ def _write(log: Log, folder: Path) -> None:
     for name, column in log.episodes.items():
         try:
             episodes[name] = pa.array(column, from_pandas=column.dtype == object)
+            # Some types, such as mappings without any key, are refused only here.
+            pq.write_table(pa.table({name: episodes[name]}), pa.BufferOutputStream())
         except (pa.ArrowException, OverflowError, UnicodeError) as error:
-            raise DataError(
-                f"Column `{name}` of `episodes` cannot be written: {error}. "
-                "Use one type of value in the whole column."
-            ) from None
+            raise _not_writable(name, error) from None
     _write_table(episodes, folder / "episodes.parquet")
+
+
+def _not_writable(name: str, error: Exception) -> DataError:
+    reason, advice = str(error).rstrip("."), "Use one type of value in the whole column"
+    if isinstance(error, UnicodeError):
+        reason = "it has text with half of a character"
+        advice = "It was read in the wrong encoding: read it again, with its encoding"
+    elif "no child field" in reason:
+        reason, advice = "it has a mapping without any key", "Write None instead"
+    return DataError(f"Column `{name}` of `episodes` cannot be written: {reason}. {advice}.")
 
 
 def _write_table(columns: dict[str, pa.Array], path: Path) -> None:
@@ -196,12 +205,23 @@ def _read_table(contents: Contents, name: str) -> pa.Table:
     if not contents.has(name):
         holds = f" It holds {_HOLDS[name]}." if name in _HOLDS else ""
         raise DataError(
-            f"`{path}` is missing from the dataset folder.{holds} Write the dataset again; "
-            "`Dataset.save` writes all files."
+            f"`{path}` is missing from the dataset folder.{holds}{_alike(path)} Write the dataset "
+            "again; `Dataset.save` writes all files."
         )
     table = table_from_bytes(contents.read(name), path, DataError)
     # pandas writes its row labels, which mean nothing here, along with a frame.
     return table.drop([n for n in table.column_names if n.startswith("__index_level_")])
+
+
+def _alike(path: Path) -> str:
+    """In words, which file of the folder may have been meant."""
+    others = sorted(each.name for each in path.parent.iterdir())
+    near = [other for other in others if Path(other).stem.lower() == path.stem.lower()]
+    if not near:
+        return ""
+    if Path(near[0]).suffix == path.suffix:
+        return f" There is `{near[0]}`: capital letters count, so rename it to `{path.name}`."
+    return f" There is `{near[0]}`, but only Parquet files are read."
 
 
 def _warn_of_empty(tables: dict[str, pa.Table], folder: Path) -> None:

@@ -147,8 +147,10 @@ def _read_objects(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, np.ndarra
         column = column.astype(object)
     kind = pd.api.types.infer_dtype(column, skipna=False)
     if kind == "string" and not column.isna().any():
-        code, names = pd.factorize(column, sort=True)
-        return code.astype(np.int64), np.array(names, dtype=object)
+        code, found = pd.factorize(column, sort=True)
+        names = np.array(found, dtype=object)
+        _check_text(names, code, what)
+        return code.astype(np.int64), names
     if kind not in _NUMBERS and len(column):
         raise DataError(
             f"{what}: column `object`: expected whole numbers or strings without missing values, "
@@ -156,6 +158,20 @@ def _read_objects(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, np.ndarra
         )
     ids, code = np.unique(_whole_numbers(frame, "object", what), return_inverse=True)
     return code, ids
+
+
+def _check_text(names: np.ndarray, code: np.ndarray, what: str) -> None:
+    """Raise a `DataError` for a name that no file could hold."""
+    for i, name in enumerate(names):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            row = int(np.argmax(code == i))
+            raise DataError(
+                f"{what}: column `object`, row {row}: expected a name that is valid text, got "
+                f"{short(name)}, with half of a character. It comes from text that was read in "
+                "the wrong encoding: read the file again, with its encoding."
+            ) from None
 
 
 def _read_steps(steps: pd.DataFrame) -> Steps:

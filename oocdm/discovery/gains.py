@@ -199,6 +199,9 @@ def element_gains(
                     if not is_first:
                         counted = torch.zeros_like(counted)  # as they were counted already
                     tally.add(each, tally.by_target(scores[c]), counted, here)
+                if portion.rows < CHUNK:
+                    del scores, known
+                    data.budget.ceiling.hold()
         for tally in tallies.values():
             tally.write(is_open, gains)
         if stopping is not None:

@@ -22,6 +22,7 @@ from oocdm.discovery.same_objects import check_same_objects
 from oocdm.graph import ClassGraph, Evidence, Variable, VariableEdges, VariableGraph
 from oocdm.models.features import Targets
 from oocdm.models.hiding import hiding
+from oocdm.models.memory import rows_at_once
 from oocdm.models.world_model import AbstractWorldModel
 
 
@@ -88,8 +89,17 @@ class _Scorer:
     def chunks(self, data: Dataset) -> list[_Chunk]:
         """All transitions, few at a time."""
         group, chunks = data.clusters, []
-        for start in range(0, len(data), CHUNK):
-            rows = slice(start, start + CHUNK)
+        most = min(CHUNK, len(data))
+        one = data.transitions(slice(0, 1)).to(self.model.device)  # others have the same objects
+        before, targets = one.before, self.model.targets(one)
+
+        def score(num: int) -> None:
+            some = before.map(lambda t: t.expand(num, *t.shape[1:]))
+            self.scores(some, targets.repeat(dict.fromkeys(targets.known, num)))
+
+        size = rows_at_once(score, most)
+        for start in range(0, len(data), size):
+            rows = slice(start, start + size)
             transitions = data.transitions(rows).to(self.model.device)
             before, targets = transitions.before, self.model.targets(transitions)
             known = self._side_by_side(targets.known)

@@ -28,6 +28,7 @@ _KINDS = {
     ".safetensors": "bytes of weights",
     ".parquet": "bytes of Parquet",
 }
+_LFS = "Git LFS has the file itself: fetch it with `git lfs pull`. "
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,15 @@ class Contents:
         if not os.path.lexists(path):
             return Contents(folder, error, None)
         content = read_bytes(path, "bytes of JSON", error)
-        return Contents(folder, error, _checksums(parse_json(content, path, error), path, error))
+        try:
+            data = parse_json(content, path, error)
+        except error as problem:
+            hint = _LFS if is_lfs_pointer(content) else ""
+            raise error(
+                f"{problem} {hint}If the other files are as they should be: "
+                f"oocdm.accept_changes('{folder}') or `oocdm accept {folder}` writes it anew."
+            ) from None
+        return Contents(folder, error, _checksums(data, path, error))
 
     def has(self, name: str) -> bool:
         """Whether there is anything of that name."""
@@ -63,6 +72,8 @@ class Contents:
         """What a file holds, which is what it held when the manifest was written."""
         path = self.folder / name
         content = read_bytes(path, _KINDS[path.suffix], self.error)
+        if is_lfs_pointer(content):
+            raise self.error(f"`{path}` holds no more than the address of a file. {_LFS}".rstrip())
         if self.checksums is not None and self.checksums.get(name) != _checksum(content):
             raise self.error(
                 f"`{path}` is not as it was when `{self.folder / MANIFEST}` was written: it was "
@@ -84,6 +95,15 @@ class Contents:
                 "should be: oocdm.accept_changes('%s') writes one.",
                 *(self.folder, MANIFEST, self.folder),
             )
+
+
+def is_lfs_pointer(content: bytes) -> bool:
+    """Whether this is what Git LFS leaves in place of a file that was not fetched.
+
+    >>> is_lfs_pointer(b"version https://git-lfs.github.com/spec/v1\\noid sha256:4d7a\\n")
+    True
+    """
+    return content.startswith(b"version https://git-lfs")
 
 
 def write_manifest(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from oocdm.inference.dynamics import Dynamics, action_tensor, with_actions
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
 from oocdm.inference.seen import Seen, seen_by
 from oocdm.inference.words import counted
+from oocdm.models.memory import rows_at_once
 from oocdm.reading import Count, Seed, checked, read
 from oocdm.schema import Field, Schema
 
@@ -150,23 +151,63 @@ def rollout(
     checked_state("rollout", state, ModelError)
     state.check("rollout", dynamics.schema, "model", ModelError)
     num_steps, by_step = _read_actions(state, {} if actions is None else actions, steps)
-    generator = torch.Generator().manual_seed(seed)
-    now = state.to(device).map(lambda tensor: tensor.repeat_interleave(samples, 0))
-    states = []
-    for step in range(num_steps):
-        chosen: PerField = {
-            c: {
-                f: each[step].to(device).repeat_interleave(samples, 0) for f, each in fields.items()
-            }
-            for c, fields in by_step.items()
-        }
-        now = dynamics.step(
-            with_actions(now, chosen), int(torch.randint(2**62, (), generator=generator))
-        )
-        states.append(now)
+    states = _drawn(dynamics, state.to(device), by_step, num_steps, samples, seed)
     seen = seen_by(result)
     given = () if seen is None else tuple(_outside(seen, state, by_step))
-    return Rollout(tuple(states), state.batch_size, samples, seen, given)
+    return Rollout(states, state.batch_size, samples, seen, given)
+
+
+def _drawn(
+    dynamics: Dynamics,
+    start: Snapshot,
+    actions: Mapping[str, Mapping[str, Tensor]],
+    num_steps: int,
+    samples: int,
+    seed: int,
+) -> tuple[Snapshot, ...]:
+    """States after each step, futures of a world side by side, drawn as many at once as fit."""
+    generator = torch.Generator().manual_seed(seed)
+    futures = torch.arange(start.batch_size, device=start.device).repeat_interleave(samples)
+
+    def act(now: Snapshot, worlds: Tensor, step: int) -> Snapshot:
+        chosen: PerField = {
+            c: {f: each[step].to(start.device)[worlds] for f, each in fields.items()}
+            for c, fields in actions.items()
+        }
+        return with_actions(now, chosen)
+
+    def draw(worlds: Tensor) -> list[Snapshot]:
+        now, states = start.map(lambda tensor: tensor[worlds]), []
+        for step in range(num_steps):
+            drawn = int(torch.randint(2**62, (), generator=generator))
+            now = dynamics.step(act(now, worlds, step), drawn)
+            states.append(now)
+        return states
+
+    def first(num: int) -> Snapshot:
+        some = futures[:num]
+        return dynamics.step(act(start.map(lambda tensor: tensor[some]), some, 0), seed)
+
+    at_once = rows_at_once(first, len(futures)) if len(futures) else 1
+    parts = [draw(worlds) for worlds in futures.split(at_once)]
+    return tuple(map(_joined, zip(*parts, strict=True)))
+
+
+def _joined(parts: Sequence[Snapshot]) -> Snapshot:
+    """The worlds of several snapshots, one after the other."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+
+    def cat(fields: Sequence[PerField]) -> PerField:
+        return {
+            c: {f: torch.cat([each[c][f] for each in fields]) for f in names}
+            for c, names in fields[0].items()
+        }
+
+    present = {c: torch.cat([part.present[c] for part in parts]) for c in first.present}
+    values, observed = cat([p.values for p in parts]), cat([p.observed for p in parts])
+    return Snapshot(first.schema, values, present, observed)
 
 
 def _outside(

@@ -19,6 +19,7 @@ from oocdm.models.allocator import release_freed_memory
 
 GIB = 2**30
 DEFAULT_MEMORY = 4 * GIB  # bytes that a fit may take
+AT_ONCE = DEFAULT_MEMORY // 8  # bytes of work that can be divided, where nobody says a budget
 UNITS = {"b": 1, "kib": 2**10, "mib": 2**20, "gib": GIB, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 WORTH_A_LOOK = 8  # what surely takes less than an eighth of the limit is not measured again
 LARGEST_LEAP = 64  # how many times as much is tried next, so that small work is not repeated
@@ -131,6 +132,24 @@ def largest_fit(
             return Fit(size + extra, int(now + slope * extra))
         size, now = more, then
     return Fit(size, now)
+
+
+def rows_at_once(work: Callable[[int], object], most: int, limit: int = AT_ONCE) -> int:
+    """How many rows of some work are within a limit of bytes: all of `most`, or as many as fit.
+
+    A single row is done in any case: `work(1)` is, to see what it takes.
+
+    >>> import torch
+    >>> rows_at_once(lambda n: torch.zeros(n, 1000), most=50, limit=40_000)
+    10
+    """
+
+    def taken(rows: int) -> int:
+        return measure(lambda: work(rows)).peak
+
+    if taken(1) * most <= limit:
+        return most
+    return max(largest_fit(taken, most, limit).size, 1)
 
 
 def read_memory(where: str, given: object) -> int:

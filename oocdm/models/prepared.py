@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
+from oocdm.models.allocator import NO_CEILING, Ceiling
 from oocdm.models.features import Inputs, PerClass, Targets
 from oocdm.models.memory import DEFAULT_MEMORY, Fit, largest_fit, measure
 from oocdm.models.world_model import AbstractWorldModel
@@ -114,6 +115,7 @@ class Budget:
     largest: int = DEFAULT_MEMORY // 2  # bytes of a piece of work that cannot be divided
     kept: int = DEFAULT_MEMORY // 4  # bytes of inputs and targets
     targets: int = 64
+    ceiling: Ceiling = NO_CEILING  # of resident memory, between pieces of divided work
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,10 @@ class Prepared:
         """Some of the transitions."""
         return replace(self, source=self.source.rows(rows), cluster=self.cluster[rows])
 
+    def below(self, ceiling: Ceiling) -> Prepared:
+        """The same, with a ceiling of resident memory."""
+        return replace(self, budget=replace(self.budget, ceiling=ceiling))
+
     def fullest(self, num: int) -> Tensor:
         """The places of those with the most objects, as many as asked for if there are."""
         return torch.as_tensor((-self.source.num_objects).argsort(kind="stable")[:num])
@@ -184,8 +190,12 @@ class Prepared:
 
         if work is not None and len(self):
             # What is done with the outcome of work takes about as much again.
-            size = max(largest_fit(taken, min(size, len(self)), self.budget.largest // 4).size, 1)
-        return (self.rows(slice(i, i + size)) for i in range(0, len(self), size))
+            limit = min(self.budget.working, self.budget.largest // 4)
+            size = max(largest_fit(taken, min(size, len(self)), limit).size, 1)
+        for i in range(0, len(self), size):
+            yield self.rows(slice(i, i + size))
+            if work is not None:
+                self.budget.ceiling.hold()
 
     def fit(self, work: str, find: Callable[[], Fit]) -> Fit:
         """How much of some work fits into the budget, as `find` tells when it is first asked."""

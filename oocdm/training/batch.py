@@ -14,7 +14,7 @@ from torch import Tensor
 from oocdm.data.snapshot import Snapshot
 from oocdm.methods.method import Term
 from oocdm.models.features import Inputs
-from oocdm.models.prepared import Prepared, Receivers, known_counts, mean_scores
+from oocdm.models.prepared import Kept, Prepared, Receivers, known_counts, mean_scores
 from oocdm.models.world_model import AbstractWorldModel, Structures
 
 
@@ -72,6 +72,16 @@ class Batch:
         """How many values of each target are known in all of the batch."""
         return known_counts(self.data.targets)
 
+    @property
+    def num_bytes(self) -> int:
+        """What the batch itself takes, beside all work on it."""
+        source, tensors = self.data.source, []
+        if self.hidden is not None:
+            fields = (*self.hidden.values.values(), *self.hidden.observed.values())
+            tensors = [t for each in fields for t in each.values()]
+        kept = source.num_bytes if isinstance(source, Kept) else 0
+        return kept + sum(t.nbytes for t in tensors)
+
     def backward(self, at_once: int, penalty: Tensor | None = None) -> Tensor:
         """Add the gradient of the loss to the parameters', some rows after the other; the loss."""
         parts = list(parts_of(len(self), num_shares(self.terms), at_once))
@@ -87,6 +97,9 @@ class Batch:
                 loss = loss + penalty
             loss.backward()
             total = total + loss.detach()
+            if len(parts) > 1:
+                del loss
+                self.data.budget.ceiling.hold()
         for given, leaf in zip(structures, leaves, strict=True):
             if leaf is not given and leaf.grad is not None:
                 given.backward(leaf.grad)

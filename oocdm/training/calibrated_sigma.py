@@ -38,15 +38,20 @@ def calibrate_sigma(model: AbstractWorldModel, graph: Graph, data: Prepared, fin
         model.heads[c].calibrated_share.fill_(1.0)
     structures = model.structures(graph)
     errors: dict[str, _Errors] = {}
-    for chunk in data.chunks(CHUNK, lambda some: model(some.inputs, structures)):
-        (predictions,) = model(chunk.inputs, structures)
+
+    def add(into: dict[str, _Errors], some: Prepared) -> None:
+        (predictions,) = model(some.inputs, structures)
         for c, prediction in predictions.classes.items():
-            if chunk.targets.known[c].shape[1] == 0:
+            if some.targets.known[c].shape[1] == 0:
                 continue  # no object, no error
-            if c not in errors:
+            if c not in into:
                 head = model.heads[c]
-                errors[c] = _Errors(head.spread("change_sd"), head.is_mixture, finest)
-            errors[c].add(prediction, chunk.targets.values[c], chunk.targets.known[c])
+                into[c] = _Errors(head.spread("change_sd"), head.is_mixture, finest)
+            into[c].add(prediction, some.targets.values[c], some.targets.known[c])
+
+    # What is largest: errors under all floors at once.
+    for chunk in data.chunks(CHUNK, lambda some: add({}, some)):
+        add(errors, chunk)
     for c, found in errors.items():
         share, floor = found.best()
         model.heads[c].calibrated_share.copy_(share)

@@ -152,7 +152,8 @@ def _rows_at_once(batch: Batch, gradients: int) -> Fit:
 
     _ = batch.counts  # which all parts share
     limits = (gradients + limit for limit in (budget.working, budget.largest))
-    return largest_fit(taken, len(batch), *limits)
+    fit = largest_fit(taken, len(batch), *limits)
+    return Fit(fit.size, fit.taken + batch.num_bytes)
 
 
 def _optimiser_bytes(model: AbstractWorldModel, name: str) -> tuple[int, int]:

@@ -135,7 +135,9 @@ def read_weights(contents: Contents, name: str, model: torch.nn.Module) -> None:
     """Give a model the weights of a run."""
     path = contents.folder / name
     if not contents.has(name):
-        raise ModelError(f"{path}: no such file. Train first, or check the folder's name.")
+        raise ModelError(
+            f"`{path}` is missing from the run. Take it from a copy of the run, or train again."
+        )
     tensors, _ = from_bytes(contents.read(name), path, ModelError)
     load_weights(model, tensors, path)
 
@@ -299,7 +301,8 @@ def read_graph(contents: Contents, edges: AbstractEdgeSpace) -> tuple[Graph, Evi
     if len(differ):
         raise GraphError(
             f"{path}: expected the edges that the table decides for, but `edges` and `table` "
-            f"disagree about {len(differ)}, such as `{edges.names[differ[0]]}`."
+            f"disagree about {len(differ)}, such as `{edges.names[differ[0]]}`. "
+            "Change both alike, or take the file from a copy."
         )
     may_predict = evidence.is_in | (evidence.decision == "undecided")
     wrong = np.flatnonzero((evidence.is_in & ~predicts) | (predicts & ~may_predict))

@@ -18,7 +18,12 @@ from oocdm.discovery import Discovery
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Evidence, Graph, Priors, Structure
 from oocdm.methods.method import AbstractMethod, DataInquiry, Inquiry, LearningState, Term
-from oocdm.models.allocator import keep_freed_memory, release_freed_memory
+from oocdm.models.allocator import (
+    Ceiling,
+    keep_freed_memory,
+    release_freed_memory,
+    resident_memory,
+)
 from oocdm.models.memory import DEFAULT_MEMORY, measure
 from oocdm.models.prepared import Prepared, Receivers
 from oocdm.models.scales import Scales
@@ -89,6 +94,7 @@ class Trainer:
             raise DataError("fit: the dataset holds no transition.")
         method.check_data(data)
         keep_freed_memory()
+        resident = resident_memory()
         self.method, self.schedule, self.seed = method, method.schedule, seed
         self.memory = memory
         self.rng = np.random.default_rng(seed)
@@ -107,6 +113,9 @@ class Trainer:
         self.optimiser = self._new_optimiser()
         self.position = Position(start.with_edges(self.priors.apply(start.edges)))
         self.plan = self._make_plan()
+        ceiling = Ceiling.above(resident, self.plan.estimate.total)
+        for data_of in ("training", "held_out"):
+            setattr(self, data_of, getattr(self, data_of).below(ceiling))
         release_freed_memory()
         logger.info("%s", self.plan.estimate)
 
@@ -406,7 +415,8 @@ class Trainer:
         rows = self.rng.integers(len(self.training), size=self._batch_size(terms, is_polish))
         batch = self._batch(rows, terms, blur, self.rng)
         self.model.zero_grad(set_to_none=True)
-        loss = batch.backward(self.plan.polishing if is_polish else self.plan.learning, penalty)
+        at_once = self.plan.polishing if is_polish else self.plan.learning
+        loss = batch.backward(at_once, penalty)
         norm = torch.nn.utils.clip_grad_norm_(
             self.model.parameters(), self.schedule.max_gradient_norm
         )

@@ -296,6 +296,24 @@ def test_episode_columns_that_cannot_be_written(make_world, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "odd, message",
+    [
+        ({}, "it has a mapping without any key. Write None instead."),
+        ([{"a": {}}], "it has a mapping without any key. Write None instead."),
+        ("\ud800", "it has text with half of a character. It was read in the wrong encoding: "),
+    ],
+)
+def test_cells_of_episodes_that_cannot_be_written(make_world, tmp_path, odd, message):
+    data = collect(make_world(end=0), 16)
+    cells = np.empty(data.num_episodes, dtype=object)
+    cells[:] = [odd for _ in cells]
+    data = Dataset(**{**_fields(data), "episodes": {"odd": cells}})
+    with fails(f"Column `odd` of `episodes` cannot be written: {message}"):
+        data.save(tmp_path / "ants")
+    assert list(tmp_path.iterdir()) == []
+
+
 def _fields(data):
     return {name: getattr(data, name) for name in data.__dataclass_fields__}
 
@@ -381,6 +399,22 @@ def test_missing_cut_and_damaged_files(folder, name):
         f"`{path}` is missing from the dataset folder. {holds.get(name, '')}Write the dataset "
         "again; `Dataset.save` writes all files."
     ):
+        load_dataset(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("hill.parquet", "There is `hill.parquet`: capital letters count, so rename it to "),
+        ("Hill.csv", "There is `Hill.csv`, but only Parquet files are read. Write the dataset"),
+    ],
+)
+def test_what_may_have_been_meant(make_world, tmp_path, name, advice):
+    folder = tmp_path / "ants"
+    collect(make_world(), 100).save(folder)
+    (folder / "Hill.parquet").rename(folder / name)
+    path = folder / "Hill.parquet"
+    with fails(f"`{path}` is missing from the dataset folder. {advice}"):
         load_dataset(folder)
 
 

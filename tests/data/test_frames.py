@@ -603,3 +603,13 @@ def test_empty_and_repeated_frames():
     wide = frame.set_axis(pd.MultiIndex.from_product([["a"], frame.columns]), axis=1)
     with fails("Frame `Dot`: expected columns whose names are strings, got ('a', 'episode')."):
         Dataset.from_frames({"Dot": wide}, Schema(Dot))
+
+
+def test_names_of_objects_that_no_file_can_hold():
+    names = pd.Series(["anna", "b\ud800"], dtype=object)
+    frame = pd.DataFrame({"episode": 0, "step": [0, 1], "object": names, "v": 0.0})
+    with fails(
+        "Frame `Dot`: column `object`, row 1: expected a name that is valid text, got "
+        "'b\\ud800', with half of a character."
+    ):
+        Dataset.from_frames({"Dot": frame}, Schema(Dot))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +16,7 @@ from oocdm.data import Dataset
 from oocdm.discovery import Rule, discover_variables
 from oocdm.errors import DataError, GraphError
 from oocdm.graph import ClassGraph, Evidence, VariableEdges, VariableGraph
+from oocdm.models.memory import measure, rows_at_once
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.schema import Integer, ObjectClass, Real, Schema
 from tests.inference.ragged import SCHEMA as RAGGED
@@ -221,3 +224,18 @@ def test_places_that_no_object_takes(model: OocdmModel, found: Evidence) -> None
         for each in (again, found)
     )
     assert scores == pytest.approx(expected)
+
+
+def test_less_memory_means_smaller_chunks_of_the_same(
+    model: OocdmModel, found: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def limited(work: Callable[[int], object], most: int) -> int:
+        sizes.append(rows_at_once(work, most, limit=measure(lambda: work(20)).peak))
+        return sizes[-1]
+
+    monkeypatch.setattr(sys.modules["oocdm.discovery.single_variables"], "rows_at_once", limited)
+    parts = discover_variables(model, DATA, GRAPH, Rule(), model.resolution(0.1))
+    assert 10 <= sizes[0] <= 20 < len(DATA)
+    np.testing.assert_allclose(parts.score, found.score, atol=1e-6)

@@ -54,6 +54,8 @@ def test_a_file_that_the_manifest_does_not_list_is_refused(folder: Path) -> None
     [
         ("[]", "expected "),
         ("{", "not readable as JSON"),
+        ("", "If the other files are as they should be: oocdm.accept_changes('"),
+        ("version https://git-lfs.github.com/spec/v1", "fetch it with `git lfs pull`. If the"),
         ('{"format": 1}', "`files` is missing"),
         ('{"format": 1, "files": {"a": 3}}', "`files.a`: expected "),
         ('{"format": 2, "files": {}}', "expected a manifest of format 1, got 2: another version"),
@@ -89,4 +91,21 @@ def test_a_linked_folder_is_read_but_no_link_in_it(folder: Path, tmp_path: Path)
     (folder / "schema.json").rename(tmp_path / "schema.json")
     (folder / "schema.json").symlink_to(tmp_path / "schema.json")
     with pytest.raises(DataError, match="links are not followed"):
+        Contents.of(folder, DataError).read("schema.json")
+
+
+def test_a_broken_manifest_can_be_written_anew(folder: Path) -> None:
+    (folder / MANIFEST).write_text("")
+    oocdm.accept_changes(folder)
+    assert Contents.of(folder, DataError).read_json("schema.json") == {"a": 1}
+
+
+@pytest.mark.parametrize("has_manifest", [True, False])
+def test_what_git_lfs_left_is_told_apart_from_damage(has_manifest: bool, folder: Path) -> None:
+    if not has_manifest:
+        (folder / MANIFEST).unlink()
+    (folder / "schema.json").write_text("version https://git-lfs.github.com/spec/v1\nsize 12\n")
+    path = folder / "schema.json"
+    message = f"`{path}` holds no more than the address of a file. Git LFS has the file itself: "
+    with pytest.raises(DataError, match=f"^{re.escape(message)}fetch it with `git lfs pull`.$"):
         Contents.of(folder, DataError).read("schema.json")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,8 @@ import torch
 from oocdm import ClassGraph, ModelError, Snapshot
 from oocdm.errors import short
 from oocdm.inference import Dynamics, rollout, with_actions
+from oocdm.models import memory
+from oocdm.models.memory import measure
 from oocdm.schema import ObjectClass, Real, Schema
 from tests.inference import knobs
 from tests.inference.ragged import ragged, random_model
@@ -237,3 +241,31 @@ def test_choices_have_probabilities_and_no_mean() -> None:
             ask("Ant", "heading")
     with pytest.raises(ModelError, match=r"got `Ant\.x`\. Use mean\(\) and interval\(\)\.$"):
         found.probabilities("Ant", "x")
+
+
+def test_many_futures_are_drawn_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = rollout(RESULT, STATE, ACTIONS, samples=300, seed=0)
+    most = measure(lambda: rollout(RESULT, STATE, ACTIONS, samples=300, seed=0)).peak
+    sizes: list[int] = []
+    step = Dynamics.step
+
+    def counted_step(self: Dynamics, before: Snapshot, seed: int | None = None) -> Snapshot:
+        sizes.append(before.batch_size)
+        return step(self, before, seed)
+
+    monkeypatch.setattr(Dynamics, "step", counted_step)
+    limited = partial(memory.rows_at_once, limit=2_000_000)
+    monkeypatch.setattr(sys.modules["oocdm.inference.rollout"], "rows_at_once", limited)
+    used = measure(lambda: rollout(RESULT, STATE, ACTIONS, samples=300, seed=0)).peak
+    sizes.clear()
+    parts = rollout(RESULT, STATE, ACTIONS, samples=300, seed=0)
+    assert max(sizes[-4:]) < 900 and used < most
+    found = parts.values("Ant.x")
+    assert found.shape == whole.values("Ant.x").shape
+    # Other numbers are drawn, of the same distributions: also in the last part, of the last world.
+    for drawn in (found, whole.values("Ant.x")):
+        assert len(drawn[0, 2, :, 0].unique()) == 300
+    spread = whole.values("Ant.x").std(2)
+    far = (parts.mean("Ant.x") - whole.mean("Ant.x")).abs() / (spread / 300**0.5 + 1e-9)
+    assert float(far.max()) < 6
+    assert torch.equal(found, rollout(RESULT, STATE, ACTIONS, samples=300, seed=0).values("Ant.x"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from oocdm.models import allocator
@@ -50,3 +52,27 @@ def test_it_listened_if_it_took_every_setting(
     assert allocator.keep_freed_memory.__wrapped__() is all(answers)
     assert [name for name, _ in asked] == [-3, -1, -2]
     assert all(0 < value < 2**31 for _, value in asked)
+
+
+def test_only_above_the_ceiling_is_memory_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    returned: list[bool] = []
+    monkeypatch.setattr(allocator, "release_freed_memory", lambda: returned.append(True))
+    monkeypatch.setattr(allocator, "resident_memory", lambda: 1000)
+    assert not allocator.Ceiling.above(600, 400).hold() and not returned
+    assert allocator.Ceiling.above(600, 399).hold() and returned == [True]
+
+
+def test_where_nobody_tells_nothing_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocator, "release_freed_memory", lambda: pytest.fail("returned"))
+    monkeypatch.setattr(allocator, "resident_memory", lambda: None)
+    assert allocator.Ceiling.above(None, 400).most is None
+    assert not allocator.Ceiling(5).hold()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells")
+def test_what_is_resident_grows_with_what_is_written() -> None:
+    before = allocator.resident_memory()
+    written = np.ones(2**25)  # 256 MiB
+    after = allocator.resident_memory()
+    assert before is not None and after is not None
+    assert after - before > 0.9 * written.nbytes

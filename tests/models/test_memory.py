@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from oocdm.errors import ModelError
-from oocdm.models.memory import Fit, Used, largest_fit, measure, read_memory
+from oocdm.models.memory import Fit, Used, largest_fit, measure, read_memory, rows_at_once
 
 
 def test_all_tensors_count_while_they_live() -> None:
@@ -67,3 +67,15 @@ def test_what_is_no_memory_is_refused(given: object) -> None:
 def test_memory_is_read_in_words() -> None:
     assert read_memory("fit", "4GiB") == read_memory("fit", 2**32) == 2**32
     assert read_memory("fit", "500 mb") == 500_000_000
+
+
+def test_rows_that_fit_are_done_at_once_others_are_not_tried() -> None:
+    tried = []
+
+    def work(rows: int) -> torch.Tensor:
+        tried.append(rows)
+        return torch.zeros(rows, 100)  # 400 bytes each
+
+    assert rows_at_once(work, 10, limit=4000) == 10 and tried == [1]
+    assert rows_at_once(work, 11, limit=4000) == 10
+    assert rows_at_once(work, 10, limit=300) == 1

@@ -12,6 +12,7 @@ import pytest
 import oocdm
 from oocdm.errors import ModelError
 from oocdm.methods import make_method
+from oocdm.models.memory import say_memory
 from oocdm.training.trainer import Trainer
 
 QUICK = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
@@ -27,7 +28,7 @@ def test_an_ordinary_world_is_not_divided(caplog: pytest.LogCaptureFixture) -> N
     with caplog.at_level(logging.INFO, "oocdm.training.trainer"):
         plan = trainer("4GiB").plan
     assert (plan.learning, plan.polishing) >= (480, 256)
-    assert f"fit: about {plan.estimate.total // 2**20} MiB of memory: data" in caplog.text
+    assert f"fit: about {say_memory(plan.estimate.total)} of memory: data" in caplog.text
 
 
 def test_less_memory_means_smaller_parts_of_the_same_fit() -> None:

@@ -184,7 +184,7 @@ def test_missing_json(name: str, folder: Path) -> None:
 
 def test_missing_weights(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match=r"model\.safetensors: no such file\. Train first"):
+    with pytest.raises(ModelError, match=r"model\.safetensors` is missing from the run\. Take"):
         load(folder)
 
 
@@ -370,7 +370,7 @@ GRAPHS: dict[str, tuple[Any, str]] = {
     "predicts": (lambda g: g["table"][0].pop("predicts"), "table: `predicts`: `[0]`: expected "),
     "without": (predict_without, "undecided ones alone, but it is false of `"),
     "no cause": (predict_with_no_cause, "undecided ones alone, but it is true of `"),
-    "edge": (add_edge, "`edges` and `table` disagree about 1, such as `Ant.x <- self.x`."),
+    "edge": (add_edge, "`edges` and `table` disagree about 1, such as `Ant.x <- self.x`. Change"),
     "decision": (decide_otherwise, "`edges` and `table` disagree about 1, such as `"),
     "score": (lambda g: g["table"][0].update(score="high"), "`[0].score`: expected a number"),
     "row": (lambda g: g["table"].__setitem__(0, 7), "`[0]`: expected "),
