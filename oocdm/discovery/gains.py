@@ -212,6 +212,38 @@ def element_gains(
     return gains
 
 
+@torch.no_grad()
+def target_gains(
+    model: AbstractWorldModel,
+    data: Prepared,
+    structure: Structure,
+    other: Structure,
+    resolution: Mapping[str, Tensor] | None,
+    most: int,
+) -> dict[str, Gains]:
+    """What another structure adds to each target, in the order of `Layout.of_class`.
+
+    It is seen on the first transitions, at `most` so many.
+    """
+    data = data.rows(slice(0, most))
+    layout, group = structure.layout, data.cluster.cpu().numpy()
+    classes = [c for c in model.schema.classes if len(layout.of_class(c))]
+    # One element in place of all: what is turned is everything at once.
+    tallies = {c: Tally(layout.of_class(c)[:, :1], np.zeros(len(layout))) for c in classes}
+    both = [model.structures(each) for each in (structure, other)]
+    start = 0
+    for chunk in data.chunks(CHUNK, lambda some: model(some.inputs, *both)):
+        drawn = Receivers.draw(model, chunk, np.random.default_rng(start))
+        inputs, targets = drawn.of(chunk)
+        scores = [drawn.weigh(p.log_prob(targets, resolution)) for p in model(inputs, *both)]
+        known, here = drawn.weigh(targets.known), group[start : start + len(chunk)]
+        for c, tally in tallies.items():
+            pair = torch.cat([tally.by_target(each[c]) for each in scores])
+            tally.add(np.zeros(1, dtype=int), pair, tally.by_target(known[c]), here)
+        start += len(chunk)
+    return {c: tally.gains() for c, tally in tallies.items()}
+
+
 class Tally:
     """Sums of gains over episodes for the elements of one class."""
 
@@ -252,13 +284,23 @@ class Tally:
 
     def write(self, is_open: np.ndarray, gains: Gains) -> None:
         """Write means and standard errors of the elements that were still open."""
-        total = np.maximum(self.counts.sum(0), 1)  # (target,)
-        means = self.sums.sum(0) / total  # (element, target)
-        residual = self.sums - means * self.counts[:, None]
-        num = np.maximum((self.counts > 0).sum(0), 1)  # (target,)
-        spread = np.sqrt((residual**2).sum(0) * (num / np.maximum(num - 1, 1)))
+        means, errors, num = self._moments()
         at = self.columns.T
         chosen = is_open[at]
         gains.mean[at[chosen]] = (self.sign * means)[chosen]
-        gains.error[at[chosen]] = (spread / total)[chosen]
+        gains.error[at[chosen]] = errors[chosen]
         gains.groups[at[chosen]] = np.broadcast_to(num, at.shape)[chosen]
+
+    def gains(self) -> Gains:
+        """What the neighbour adds to each target, where there is but one for all elements."""
+        means, errors, num = self._moments()
+        return Gains(-means[0], errors[0], num)
+
+    def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Means and standard errors, (element, target), and the number of groups, (target,)."""
+        total = np.maximum(self.counts.sum(0), 1)  # (target,)
+        means = self.sums.sum(0) / total
+        residual = self.sums - means * self.counts[:, None]
+        num = np.maximum((self.counts > 0).sum(0), 1)
+        spread = np.sqrt((residual**2).sum(0) * (num / np.maximum(num - 1, 1)))
+        return means, spread / total, num

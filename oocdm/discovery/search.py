@@ -8,11 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from oocdm.discovery.gains import Gains, OnSettled, Stopping, element_gains
+from oocdm.data.clusters import MIN_CLUSTERS
+from oocdm.discovery.gains import Gains, OnSettled, Stopping, element_gains, target_gains
 from oocdm.discovery.rule import Rule
 from oocdm.graph import Evidence, Graph, Structure
 from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
+
+JOINTLY = 4096  # transitions on which all that is free is tried at once
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,11 @@ def discover_around(
     are present; dropping some at a time keeps one of them, and if that was the wrong one, the
     other adds little, but surely more than nothing: such an element is let in once, so that the two
     can be compared. Undecided edges stay where they are, so that those of them that act only
-    together go on being learned. What is not free stays as it is.
+    together go on being learned. Where all that is free together surely helps a target, it begins
+    with all of it: single elements would never show what acts only jointly once it is out. What is
+    not free stays as it is.
     """
+    start = _with_joint_causes(model, start, search)
     layout, flags = start.layout, start.flags.copy()
     may_be_tried = layout.is_edge.copy()  # only edges are let in for once
     gains = search.gains(model, start, search.free)
@@ -122,6 +128,20 @@ def discover_around(
     # A last pass may have moved an edge whose gain was seen before the move.
     found = helpful[: layout.num_edges] & structure.edges
     return search.conclude(structure, gains, found)
+
+
+def _with_joint_causes(model: AbstractWorldModel, start: Structure, search: Search) -> Structure:
+    """The start, with all that is free for those targets that it surely helps together."""
+    full, flags = start | search.free, start.flags.copy()
+    if not search.free.edges.any() or full == start:
+        return start
+    found = target_gains(model, search.data, start, full, search.resolution, JOINTLY)
+    for c, gains in found.items():
+        surely = gains.mean - Stopping.errors * gains.error
+        helps = (surely > search.rule.effect) & (gains.groups >= MIN_CLUSTERS)
+        for columns in start.layout.of_class(c)[helps]:
+            flags[columns] = full.flags[columns]
+    return Structure(start.layout, flags)
 
 
 def _moves(

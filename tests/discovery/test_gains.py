@@ -11,7 +11,7 @@ from oocdm.data import Dataset
 from oocdm.data.snapshot import Snapshot
 from oocdm.discovery import Gains, Rule, Stopping, element_gains
 from oocdm.discovery import gains as gains_module
-from oocdm.discovery.gains import portions
+from oocdm.discovery.gains import portions, target_gains
 from oocdm.errors import ModelError
 from oocdm.graph import ClassEdges, ClassGraph, Layout, Structure
 from oocdm.models.memory import Fit
@@ -24,7 +24,7 @@ from tests.inference.ragged import ragged, random_model
 
 
 class Ant(ObjectClass):
-    x = Real()
+    x = Real(likelihood="normal")
     cell = Integer(2, 4, shape=(2,))
     alive = Boolean(likelihood="normal")
     push = Real(action=True)
@@ -37,7 +37,7 @@ class Rock(ObjectClass):
 
 
 class Nest(ObjectClass):
-    food = Real(low=0.0, shape=(2,))
+    food = Real(low=0.0, shape=(2,), likelihood="normal")
     kind = Categorical(3)
 
 
@@ -206,12 +206,25 @@ def test_gains_do_not_depend_on_how_many_elements_are_measured_at_once() -> None
         np.testing.assert_allclose(found.error, whole.error, rtol=1e-10, atol=1e-12)
 
 
+@torch.no_grad()
+def test_what_another_structure_adds_to_each_target() -> None:
+    model = random_model(DATA)
+    start, other = (random_structure(model.layout, seed, 0.5) for seed in (0, 1))
+    found = target_gains(model, Prepared.of(model, DATA), start, other, None, most=100)
+    assert list(found) == ["Ant", "Nest"]
+    for c, gains in found.items():
+        for i, v in enumerate(SCHEMA.targets(c)):
+            scores = [mean_log_likelihood(model, DATA, s, c, v, 0.0) for s in (start, other)]
+            assert gains.mean[i] == pytest.approx(scores[1] - scores[0], abs=1e-6)
+        assert (gains.error > 0).all() and (gains.groups > 3).all()  # parts of long episodes
+
+
 def test_little_memory_means_small_portions_and_none_is_refused() -> None:
     model = random_model(DATA)
     ample = portions(model, Prepared.of(model, DATA))
-    assert ample.rows == len(DATA) and ample.elements == 14
+    assert ample.rows == len(DATA) and ample.elements == 16
     scarce = portions(model, Prepared.of(model, DATA, budget=Budget(ample.taken // 4)))
-    assert 0 < scarce.rows < len(DATA) or 0 < scarce.elements < 14
+    assert 0 < scarce.rows < len(DATA) or 0 < scarce.elements < 16
     nothing = Prepared.of(model, DATA, budget=Budget(1000, 1000))
     with pytest.raises(ModelError, match=r"one transition under two structures takes \d+ MiB"):
         element_gains(model, nothing, model.layout.structure(True), None)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oocdm.discovery import Discovery, Rule, Search, discover_around, discover_leave_one_out
+from oocdm.discovery import Discovery, Gains, Rule, Search, discover_around, discover_leave_one_out
 from oocdm.discovery import search as search_module
 from oocdm.envs.block import SCHEMA as BLOCK
 from oocdm.envs.block import TRUE_GRAPH as BLOCK_TRUE
@@ -45,7 +45,15 @@ def around(
     search = Search(None, free, Rule(threshold=threshold), path_threshold)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search_module, "element_gains", oracle.element_gains)
+        patch.setattr(search_module, "target_gains", nothing_together)
         return discover_around(oracle.model, start, search, **options)
+
+
+def nothing_together(model: Any, data: Any, structure: Structure, *others: Any) -> Any:
+    """In place of `target_gains`: all that is free together adds nothing to single elements."""
+    layout = structure.layout
+    classes = layout.edges.schema.classes
+    return {c: Gains.none(len(layout.of_class(c))) for c in classes if len(layout.of_class(c))}
 
 
 def leave_one_out(
@@ -144,6 +152,40 @@ def test_leave_one_out_keeps_what_is_not_free() -> None:
 # ---------------------------------------------------------------- the search around an estimate
 
 
+def test_causes_that_act_only_together_are_found_from_without_them() -> None:
+    """Turning single elements shows nothing; the target begins with all, the other one does not."""
+    layout = layout_of(Schema(type("A", (ObjectClass,), {"u": Real(), "v": Real()})))
+    first, second = layout.by_target
+    joint = first[[0, 1]]
+    started: list[Structure] = []
+
+    def worth(flags: np.ndarray) -> float:
+        return float(flags[joint].all())
+
+    def element_gains(model: Any, data: Any, structure: Structure, *others: Any) -> Gains:
+        started.append(structure)
+        values = np.full(len(layout), -0.01)
+        for column in joint:
+            with_it, without_it = structure.flags.copy(), structure.flags.copy()
+            with_it[column], without_it[column] = True, False
+            values[column] += worth(with_it) - worth(without_it)
+        return Gains(values, np.zeros(len(values)), np.full(len(values), 50))
+
+    def target_gains(model: Any, data: Any, start: Structure, full: Structure, *rest: Any) -> Any:
+        mean = np.array([worth(full.flags) - worth(start.flags), 0.0])
+        return {"A": Gains(mean, np.zeros(2), np.full(2, 50))}
+
+    search = Search(None, everything(layout), Rule(threshold=THRESHOLD), THRESHOLD)  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_module, "element_gains", element_gains)
+        patch.setattr(search_module, "target_gains", target_gains)
+        found = discover_around(
+            Oracle(layout, np.zeros(len(layout))).model, nothing(layout), search
+        )
+    assert started[0].flags[first].all() and not started[0].flags[second].any()
+    assert np.flatnonzero(found.structure.flags).tolist() == sorted(joint.tolist())
+
+
 @settings(max_examples=20)
 @given(layouts(), SEEDS)
 def test_exact_recovery_from_any_start(layout: Layout, seed: int) -> None:
@@ -205,6 +247,7 @@ def test_a_path_is_never_tried(path: int) -> None:
     free, rule = everything(ONE), Rule(threshold=THRESHOLD)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search_module, "element_gains", element_gains)
+        patch.setattr(search_module, "target_gains", nothing_together)
         found = discover_around(oracle.model, start, Search(None, free, rule, THRESHOLD))  # type: ignore[arg-type]
     assert seen == [start] and found.structure == start
 
@@ -225,6 +268,7 @@ def test_after_a_trial_no_other_edge_of_the_target_is_tried_but_those_of_others_
     search = Search(None, everything(layout), Rule(threshold=THRESHOLD), THRESHOLD)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search_module, "element_gains", element_gains)
+        patch.setattr(search_module, "target_gains", nothing_together)
         discover_around(oracle.model, nothing(layout), search)
     best = [int(columns[2]) for columns in weak.values()]
     tried = [np.flatnonzero(structure.flags).tolist() for structure in seen]
