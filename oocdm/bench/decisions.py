@@ -79,7 +79,7 @@ def _compare(result: FitResult, data: Prepared, counts: dict[str, int]) -> dict[
     is_tested = model.edges.testable(counts)
     tested = model.layout.structure(is_tested, paths=False)
     resolution = model.resolution(method.schedule.resolution)
-    search = Search(data, tested, method.rule, method.path_threshold, resolution)
+    search = Search(data, tested, method.rule, method.path_threshold, resolution=resolution)
 
     def decide(gains: Gains) -> np.ndarray:
         edges = gains.first(len(is_tested))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from torch import Tensor
@@ -44,15 +45,26 @@ class Search:
     free: Structure  # elements that may change
     rule: Rule
     path_threshold: float = 0.0  # nats that a path must add
+    path_thresholds: Mapping[str, float] = field(default_factory=dict)  # of paths that cost more
     resolution: Mapping[str, Tensor] | None = None
     patience: int = Stopping.patience  # transitions before an element may be given up
     weights: np.ndarray | None = None  # of the edges, from soft priors
     on_settled: OnSettled | None = None
 
+    @cached_property
+    def _least(self) -> np.ndarray:
+        """Nats that each element must add."""
+        layout = self.free.layout
+        least = np.where(layout.is_edge, self.rule.effect, self.path_threshold)
+        for name, nats in self.path_thresholds.items():
+            if name in layout.paths:
+                place = layout.paths.index(name) - len(layout.paths)
+                least[[columns[place] for columns in layout.by_target]] = nats
+        return least
+
     def gains(self, model: AbstractWorldModel, structure: Structure, tested: Structure) -> Gains:
         """What the tested elements add around a structure."""
-        effect = np.where(structure.layout.is_edge, self.rule.effect, self.path_threshold)
-        stopping = Stopping(effect, patience=self.patience)
+        stopping = Stopping(self._least, patience=self.patience)
         return element_gains(
             model, self.data, structure, self.resolution, tested, stopping, self.on_settled
         )
@@ -60,7 +72,7 @@ class Search:
     def judge(self, gains: Gains) -> tuple[np.ndarray, np.ndarray]:
         """Which elements are helpful, and which are useless; edges may be neither."""
         tested = self.free.edges
-        edges, helpful = gains.first(len(tested)), gains.mean > self.path_threshold
+        edges, helpful = gains.first(len(tested)), gains.mean > self._least
         useless = ~helpful
         helpful[: len(tested)] = self.rule.is_found(edges, tested, self.weights)
         is_rejected = self.rule.is_rejected(edges)

@@ -25,6 +25,7 @@ from oocdm.graph import ClassGraph, Evidence, Graph, Layout, Structure
 from oocdm.methods.class_method import AbstractClassMethod
 from oocdm.methods.method import Inquiry, LearningState, Term
 from oocdm.models.oocdm.model import OocdmModel
+from oocdm.models.oocdm.parts.pairs import Pairs
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import Count, NotNegative, Positive, Probability, Range, Share
@@ -180,6 +181,9 @@ class Oocdm(AbstractClassMethod):
             # While edges are open a path goes only if it does harm: it may be the way in of an
             # edge that has not been learned yet. What helps too little goes in the end.
             path_threshold=0.0 if free.edges.any() else self.path_threshold,
+            # Pairs cost more than all else: they must earn their place from the beginning. What acts
+            # through them alone comes back with all that is free.
+            path_thresholds={Pairs.name: self.path_threshold},
             resolution=self._resolution(model),
             patience=min(self.patience, len(scored) // 2),
             weights=inquiry.weights,

@@ -391,12 +391,17 @@ def meet(
     if both is not None:
         hidden = hidden + both[..., :hidden_dim]
         values = values + both[..., hidden_dim:]
-    flags = counts.unsqueeze(-1)
     filters, scores = (hidden.relu() @ second).split([dim, HEADS], dim=-1)
     filters = filters.clamp(-LIMIT, LIMIT)
-    summed = (filters.masked_fill(~flags, 0.0) * values[..., :dim]).sum(-2)
-    # The lowest number instead of -inf: without any sender there is 0, not NaN.
-    weights = scores.masked_fill(~flags, torch.finfo(scores.dtype).min).softmax(-2) * flags
+    is_absent = None if bool(counts.all()) else ~counts.unsqueeze(-1)
+    if is_absent is not None:
+        filters = filters.masked_fill(is_absent, 0.0)
+        # The lowest number instead of -inf: without any sender there is 0, not NaN.
+        scores = scores.masked_fill(is_absent, torch.finfo(scores.dtype).min)
+    summed = (filters * values[..., :dim]).sum(-2)
+    weights = scores.softmax(-2)
+    if is_absent is not None:
+        weights = weights.masked_fill(is_absent, 0.0)
     each = values[..., dim:].unflatten(-1, (HEADS, HEAD_DIM))
     means = (weights.unsqueeze(-1) * each).sum(-3).flatten(-2)
     return torch.cat([summed, means], dim=-1)
