@@ -181,7 +181,7 @@ class Oocdm(AbstractClassMethod):
             # While edges are open a path goes only if it does harm: it may be the way in of an
             # edge that has not been learned yet. What helps too little goes in the end.
             path_threshold=0.0 if free.edges.any() else self.path_threshold,
-            # Pairs cost more than all else: they must earn their place from the beginning. What acts
+            # Pairs cost more than all else: they must earn their place at once. What acts
             # through them alone comes back with all that is free.
             path_thresholds={Pairs.name: self.path_threshold},
             resolution=self._resolution(model),
