@@ -47,7 +47,8 @@ FIELDS: tuple[Callable[..., Field], ...] = (
 ROLES = ({}, {}, {}, {"action": True}, {"static": True})
 
 SMALL = {"encoding_dim": 3, "local_dim": 4, "message_dim": 3, "decoder_dim": 4}
-MIXED = ModelOptions(aggregators=("attention", "sum"), **SMALL)
+PAIRS = {"pairs": True, "pair_hidden": 4, "pair_dim": 2, "product_rank": 2}
+MIXED = ModelOptions(aggregators=("attention", "sum"), **SMALL, **PAIRS)
 PRESETS = (ModelOptions.preset("default"), ModelOptions.preset("paper"))
 
 
@@ -73,8 +74,10 @@ def options() -> st.SearchStrategy[ModelOptions]:
         for name in (
             *("enrich", "predict_change", "linear_path", "structure_aware"),
             *("normalise", "clamp_means", "skip_unrelated", "flag_unknown"),
+            "pairs",
         )
     }
+    switches["product_rank"] = st.sampled_from([0, 3])
     aggregators = st.sampled_from([("attention",), ("sum",), ("attention", "sum")])
     heads = st.sampled_from([1, 2, 4])
     anything = st.builds(

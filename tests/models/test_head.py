@@ -200,8 +200,7 @@ def test_means_beyond_their_bounds_can_come_back() -> None:
 def test_bounded_fields_are_learned_from_beyond_their_bounds(literal: bool, beyond: float) -> None:
     schema = Schema(type("Tank", (ObjectClass,), {"level": Real(low=0.0, high=1.0)}))
     torch.manual_seed(0)
-    options = ModelOptions(pairs=False)  # products of such inputs lead anywhere
-    model = OocdmModel(schema, options, literal=literal)
+    model = OocdmModel(schema, ModelOptions(), literal=literal)
     transitions = random_transitions(schema, {"Tank": 3}, 8, np.random.default_rng(0))
     model.heads["Tank"].scales.value_mean.fill_(beyond)
     model.heads["Tank"].scales.change_mean.fill_(beyond)

@@ -58,7 +58,7 @@ class OocdmModel(AbstractWorldModel):
     ...     x = Real()
     >>> model = OocdmModel(Schema(Ball), ModelOptions())
     >>> model.layout.paths
-    ('network', 'products', 'messages', 'extremes', 'pairs')
+    ('network', 'messages', 'extremes')
     """
 
     def __init__(

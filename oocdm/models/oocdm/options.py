@@ -23,8 +23,9 @@ class ModelOptions:
     heads: Count = 2  # attention heads, each of width local_dim / heads
     message_dim: Count = 16  # channels summed over the other objects
     decoder_dim: Count = 32
-    product_rank: CountOrZero = 4  # products of two linear maps of all features; 0 for none
-    pairs: bool = True  # filters of both ends of a pair, times values of the sender
+    # What is bilinear, and what happens between two objects. Both cost time, so they are asked for.
+    product_rank: CountOrZero = 0  # products of two linear maps of all features; 0 for none
+    pairs: bool = False  # filters of both ends of a pair, times values of the sender
     pair_hidden: Count = 16  # hidden units of a pair
     pair_dim: Count = 8  # filtered values that are summed over the senders
     aggregators: tuple[Literal["attention", "sum"], ...] = ("sum",)
@@ -70,8 +71,6 @@ class ModelOptions:
                 enrich=False,
                 predict_change=False,
                 linear_path=False,
-                product_rank=0,
-                pairs=False,
                 structure_aware=False,
                 normalise=False,
                 clamp_means=False,

@@ -24,7 +24,7 @@ def paths_of(options: ModelOptions) -> tuple[str, ...]:
     """What a target of such a network may do without.
 
     >>> paths_of(ModelOptions())
-    ('network', 'products', 'messages', 'extremes', 'pairs')
+    ('network', 'messages', 'extremes')
     >>> paths_of(ModelOptions.preset("paper"))
     ()
     """

@@ -16,24 +16,25 @@ BOTH = ("attention", "sum")
 @pytest.mark.parametrize(
     ("options", "parts", "paths"),
     [
+        (ModelOptions(), ["local", "messages", "extremes"], ("network", "messages", "extremes")),
         (
-            ModelOptions(),
+            ModelOptions(pairs=True, product_rank=1),
             ["local", "messages", "extremes", "pairs"],
             ("network", "products", "messages", "extremes", "pairs"),
         ),
         (ModelOptions.preset("paper"), ["local", "attention"], ()),
         (
-            ModelOptions(linear_path=False, enrich=False, pairs=False),
+            ModelOptions(linear_path=False, enrich=False),
             ["local", "messages"],
             ("messages",),
         ),
         (
-            ModelOptions(aggregators=BOTH, pairs=False, product_rank=0),
+            ModelOptions(aggregators=BOTH),
             ["local", "attention", "messages", "extremes"],
             ("network", "messages", "extremes"),
         ),
     ],
-    ids=["default", "paper", "plain", "both"],
+    ids=["default", "pairs and products", "paper", "plain", "both"],
 )
 def test_options_choose_parts_and_paths(
     options: ModelOptions, parts: list[str], paths: tuple[str, ...]

@@ -49,14 +49,14 @@ def test_filters_times_values_are_summed_and_means_are_weighted() -> None:
 
 
 def test_without_its_path_nothing_is_composed() -> None:
-    model = model_of()
+    model = model_of(ModelOptions(pairs=True))
     cut = model.layout.structure(True, paths=False)
     assert part_of(model, "Ant").compose(Masks(model.layout, model.structures(cut))) is None
 
 
 @torch.no_grad()
 def test_in_portions_it_is_the_same() -> None:
-    model = model_of()
+    model = model_of(ModelOptions(pairs=True))
     part, seen = part_of(model, "Ant"), model.see(model.inputs(ants()))
     masks = Masks(model.layout, model.structures(model.layout.structure(True)))
     gather = part.compose(masks)
@@ -98,7 +98,7 @@ def balls(seed: int) -> Dataset:
 def test_they_say_what_messages_cannot() -> None:
     """Forces by charges and distances, from the true causes."""
     graph = ["Ball.speed <- self.place, Ball[*].place, Ball[*].charge", "Ball.place <- self.place"]
-    schedule = Schedule(iterations=1, steps_per_iteration=200, polish_steps=300)
+    schedule = Schedule(iterations=1, steps_per_iteration=200, polish_steps=250)
     new, errors = balls(1).transitions(), []
     for has_pairs in (False, True):
         options = ModelOptions(pairs=has_pairs)
