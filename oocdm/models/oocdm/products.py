@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from oocdm.models.initial import xavier
 from oocdm.models.oocdm.masks import Masks
 
+SMALL = 0.1
 LIMIT = 30.0  # of one factor: else what multiplies itself in a rollout leaves all numbers
 
 NAME = "products"  # of the path: most targets are no products of anything
@@ -26,8 +27,9 @@ class Products(nn.Module):
         super().__init__()
         s, self.rank = num_targets, rank
         self.weight = xavier(s, width, 2 * rank, fan_in=width, fan_out=rank)
-        # Not 0: then neither factors nor this would know where to go together with the linear map.
-        self.second = xavier(s, rank, outputs, fan_in=width, fan_out=outputs)
+        # Small, since products are large where features are; not 0, so that factors can be learned.
+        second = xavier(s, rank, outputs, fan_in=width, fan_out=outputs)
+        self.second = nn.Parameter(SMALL * second.data)
 
     def literal(self, i: int, features: Tensor, is_on: Tensor) -> Tensor:
         """Outputs of target i, (batch, object, output)."""

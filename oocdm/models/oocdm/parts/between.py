@@ -1,4 +1,4 @@
-"""How far apart two objects are: differences and squares of the fields that they have in common."""
+"""How far apart two objects are: differences of the fields that they have in common."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from oocdm.models.features import Featuriser, are_equal, comparable, is_known
 from oocdm.models.oocdm.view import View
 from oocdm.models.scales import as_numbers
 
-FAR = 10.0  # usual differences: what is farther than that is just far, or numbers would explode
-
 
 class Between:
     """Columns that tell of a receiver and a sender what neither tells alone.
 
     For each field that both classes have: of numbers the differences (sender less receiver) and
-    their squares, component by component, and of discrete values whether they are equal. A column
+    how large they are, log(1 + square), component by component, and of discrete values whether they are equal. A column
     may enter a prediction only if the graph has the field of both ends.
 
     >>> import oocdm
@@ -71,7 +69,7 @@ class Between:
         for f, of_field in self.units(unit).items():
             apart, known = self._differences(before, f, dtype)
             apart = apart.div_(of_field).masked_fill_(~known.unsqueeze(-1), 0.0)
-            columns += [apart, _square(apart)]
+            columns += [apart, _size(apart)]
         for f in self.equal:
             same = are_equal(before.values[self.c][f], before.values[self.k][f])
             columns.append((same & self._both_known(before, f)).to(dtype).unsqueeze(-1))
@@ -98,10 +96,11 @@ class Between:
                     for c, shape in zip((self.c, self.k), shapes, strict=True)
                 )
                 apart = (theirs.unsqueeze(1) - ours.unsqueeze(2)).div_(units[f])
-                columns += [apart, _square(apart)]
+                columns += [apart, _size(apart)]
         columns += [view.equal(self.k, self.c, f).unsqueeze(-1) for f in self.equal if f in fields]
         return torch.cat(columns, dim=-1)
 
 
-def _square(apart: Tensor) -> Tensor:
-    return apart.square().clamp(max=FAR**2)
+def _size(apart: Tensor) -> Tensor:
+    # Squares themselves would be enormous where objects are far apart.
+    return apart.square().log1p()

@@ -34,8 +34,7 @@ from oocdm.models.oocdm.view import View
 
 HEADS = 2  # of means over the senders, each weighted in its own way
 HEAD_DIM = 2
-# Filters are cut off there: else what multiplies itself in a rollout leaves all numbers.
-LIMIT = 30.0
+SMALL = 0.1  # of a usual second layer: what is multiplied must not be large before it is learned
 LARGEST = 2**21  # numbers of a hidden layer at once, where no gradients need them all
 
 
@@ -83,7 +82,8 @@ class Entries:
 class Pairs(AbstractGathered):
     """A filter of two layers over both ends, times a linear value of the sender.
 
-    Filters see what both are and how far apart they are (see `Between`). Filtered values are
+    Filters see what both are and how far apart they are (see `Between`), and are between -1 and 1:
+    what multiplies itself must not grow in a rollout, nor one extreme pair drown a batch. Filtered values are
     summed over the senders; scores from the same hidden layer also weigh means of values, such as
     that of the nearest one. One's own part alone is a message, too, as in `Messages`.
     """
@@ -101,7 +101,11 @@ class Pairs(AbstractGathered):
         }
         own, num_values = place.widths[place.class_name], d + self.means
         self.own_weight = xavier(own, s, h, fan_in=own, fan_out=h)
-        self.own_second = xavier(h, s, d, fan_in=h, fan_out=d)
+
+        def second(width: int) -> nn.Parameter:
+            return nn.Parameter(SMALL * xavier(h, s, width, fan_in=h, fan_out=d).data)
+
+        self.own_second = second(d)
 
         def first(width: int) -> nn.Parameter:
             hidden = xavier(width, s, h, fan_in=width, fan_out=h)
@@ -114,9 +118,7 @@ class Pairs(AbstractGathered):
         self.between_weight = ParametersByName(
             {k: first(b.width) for k, b in self.between.items() if b.width}
         )
-        self.second = ParametersByName(
-            {k: xavier(h, s, d + HEADS, fan_in=h, fan_out=d) for k in place.widths}
-        )
+        self.second = ParametersByName({k: second(d + HEADS) for k in place.widths})
         for k, between in self.between.items():
             self.register_buffer(f"unit_of_{k}", torch.ones(between.num_numbers))
 
@@ -158,7 +160,7 @@ class Pairs(AbstractGathered):
             hidden, values = both.split([self.hidden, self.width], -1)
             hidden = (hidden + ours.unsqueeze(2)).relu()
             filters, scores = (hidden @ self.second[k][:, i]).split([self.dim, HEADS], -1)
-            filters = filters.clamp(-LIMIT, LIMIT)
+            filters = filters.tanh()
             counts = seen.allowed[k].unsqueeze(-1)
             summed = (filters * values[..., : self.dim] * counts).sum(2)
             weights = scores.masked_fill(~counts, torch.finfo(scores.dtype).min).softmax(2) * counts
@@ -392,7 +394,7 @@ def meet(
         hidden = hidden + both[..., :hidden_dim]
         values = values + both[..., hidden_dim:]
     filters, scores = (hidden.relu() @ second).split([dim, HEADS], dim=-1)
-    filters = filters.clamp(-LIMIT, LIMIT)
+    filters = filters.tanh()
     is_absent = None if bool(counts.all()) else ~counts.unsqueeze(-1)
     if is_absent is not None:
         filters = filters.masked_fill(is_absent, 0.0)

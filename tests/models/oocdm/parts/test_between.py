@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
-from oocdm.models.oocdm.parts.between import FAR, Between
+from oocdm.models.oocdm.parts.between import Between
 from tests.models.oocdm.worlds import ants, model_of, view_of
 
 
 def test_columns_are_those_of_common_fields() -> None:
     model = model_of()
     ours = Between(model.featuriser, "Ant", "Ant")
-    # A difference and a square for each component of a number, then what is equal.
+    # A difference and its size for each component of a number, then what is equal.
     assert ours.column_fields == [
         *["x"] * 2,
         *["cell"] * 4,
@@ -28,14 +30,7 @@ def test_columns_are_zero_where_an_end_is_unknown() -> None:
     between, before = Between(model.featuriser, "Hill", "Ant"), ants()
     found = between.observe(before, torch.tensor([0.5]), torch.float64)
     # The first ant is at 2, the hill at 5; the second's x is unknown, the third is no ant.
-    assert found.tolist() == [[[[6.0, 36.0]], [[0.0, 0.0]], [[0.0, 0.0]]]]
-
-
-def test_what_is_far_is_just_far() -> None:
-    model = model_of()
-    between = Between(model.featuriser, "Hill", "Ant")
-    apart, square = between.observe(ants(), torch.tensor([0.01]), torch.float64)[0, 0, 0]
-    assert float(apart) == pytest.approx(300.0) and square == FAR**2
+    assert found.tolist() == [[[[6.0, pytest.approx(math.log(37))]], [[0.0, 0.0]], [[0.0, 0.0]]]]
 
 
 def test_units_are_usual_differences_of_others() -> None:

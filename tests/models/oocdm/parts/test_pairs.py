@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
+import pytest
 import torch
 
 from oocdm.data.dataset import Dataset
@@ -12,7 +15,7 @@ from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.parts import pairs
-from oocdm.models.oocdm.parts.pairs import HEAD_DIM, HEADS, LIMIT, Pairs, meet
+from oocdm.models.oocdm.parts.pairs import HEAD_DIM, HEADS, Pairs, meet
 from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.training import fit
 from tests.models.oocdm.worlds import ants, model_of
@@ -35,17 +38,17 @@ def test_filters_times_values_are_summed_and_means_are_weighted() -> None:
     second[0, 0] = 0.5
     # Hidden units are 2 and 0: the second sender is filtered out, both weigh alike in means.
     both_count = torch.ones(1, 2, dtype=torch.bool)
-    found = meet(ours, theirs, None, both_count, second, dim)
-    assert found.tolist() == [[0.5 * 2 * 10.0, 6.0, 0.0, 0.0, 0.0]]
+    found = meet(ours, theirs, None, both_count, second, dim)[0]
+    assert found.tolist() == [pytest.approx(10 * math.tanh(1.0)), 6.0, 0.0, 0.0, 0.0]
     second[0, dim] = 100.0  # now the first one alone weighs
-    found = meet(ours, theirs, None, both_count, second, dim)
-    assert found.tolist() == [[10.0, 4.0, 0.0, 0.0, 0.0]]
+    found = meet(ours, theirs, None, both_count, second, dim)[0]
+    assert found.tolist() == [pytest.approx(10 * math.tanh(1.0)), 4.0, 0.0, 0.0, 0.0]
     none = torch.zeros(1, 2, dtype=torch.bool)
     assert not meet(ours, theirs, None, none, second, dim).any()
     apart = torch.zeros(1, 2, 1 + width)
     apart[0, 0, 0], apart[0, 0, 1] = 1e9, -9.0  # what the pair adds: to the unit, to the value
     found = meet(ours, theirs, apart, both_count, second, dim)
-    assert found[0, 0] == LIMIT * 1.0
+    assert found[0, 0] == 1.0  # no filter is larger, so the value itself is left
 
 
 def test_without_its_path_nothing_is_composed() -> None:
