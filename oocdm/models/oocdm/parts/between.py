@@ -15,8 +15,8 @@ class Between:
     """Columns that tell of a receiver and a sender what neither tells alone.
 
     For each field that both classes have: of numbers the differences (sender less receiver) and
-    how large they are, log(1 + square), component by component, and of discrete values whether they are equal. A column
-    may enter a prediction only if the graph has the field of both ends.
+    how large they are, log(1 + square), component by component, and of discrete values whether they
+    are equal. A column may enter a prediction only if the graph has the field of both ends.
 
     >>> import oocdm
     >>> from oocdm.models.scales import ClassScales, Scales
