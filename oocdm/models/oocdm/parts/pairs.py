@@ -84,8 +84,8 @@ class Pairs(AbstractGathered):
 
     Filters see what both are and how far apart they are (see `Between`). They are between -1 and 1:
     what multiplies itself must not grow in a rollout, nor one extreme pair drown a batch. Filtered
-    values are summed over the senders; scores from the same hidden layer also weigh means of values,
-    such as that of the nearest one. One's own part alone is a message, too, as in `Messages`.
+    values are summed over the senders. Scores from the same hidden layer also weigh means of values,
+    such as that of the nearest. One's own part alone is a message, too, as in `Messages`.
     """
 
     name: ClassVar[str] = "pairs"
