@@ -84,7 +84,7 @@ class Pairs(AbstractGathered):
 
     Filters see what both are and how far apart they are (see `Between`). They are between -1 and 1:
     what multiplies itself must not grow in a rollout, nor one extreme pair drown a batch. Filtered
-    values are summed over the senders. Scores from the same hidden layer also weigh means of values,
+    values are summed over the senders. Scores from the same hidden layer also weigh means of them,
     such as that of the nearest. One's own part alone is a message, too, as in `Messages`.
     """
 
