@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -95,12 +96,20 @@ def _draw(field: Field, leading: tuple[int, int], rng: np.random.Generator) -> n
     return rng.integers(low, high + 1, size=shape)
 
 
+ASKED_FOR: dict[str, Any] = {"product_rank": 4, "pairs": True}  # parts that must be asked for
+
+
 def random_model(
-    data: Dataset, preset: str = "default", seed: int = 0, dtype: torch.dtype = torch.float64
+    data: Dataset,
+    preset: str = "default",
+    seed: int = 0,
+    dtype: torch.dtype = torch.float64,
+    **options: Any,
 ) -> OocdmModel:
     """A model none of whose weights is zero, in units of the data."""
     torch.manual_seed(seed)
-    model = OocdmModel(data.schema, ModelOptions.preset(preset), Scales.measure(data.transitions()))
+    chosen = replace(ModelOptions.preset(preset), **options)
+    model = OocdmModel(data.schema, chosen, Scales.measure(data.transitions()))
     with torch.no_grad():
         for parameter in model.parameters():
             if not parameter.any():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,7 @@ import torch
 
 from oocdm import ClassGraph, DataError, ModelError, Snapshot
 from oocdm.inference import Counterfactual, counterfactual
+from oocdm.models.mixture_field import MixtureField
 from oocdm.models.prediction import CategoricalField, log_floored_softmax
 from oocdm.schema import Boolean, Categorical, ObjectClass, Real, Schema
 from tests.inference.ragged import padded, ragged, random_model
@@ -46,20 +49,52 @@ def test_only_descendants_change() -> None:
     assert all(step > 1 for step, name in changed if name.startswith("Nest"))
 
 
-def test_the_noise_of_what_was_logged_is_kept() -> None:
-    result = SimpleNamespace(model=random_model(WHOLE), graph=ClassGraph.full(WHOLE.schema))
-    logged = WHOLE.transitions(slice(0, 1))
-    found = counterfactual(result, WHOLE, 0, 0, {"Ant[0].push": 2.0}, horizon=1)
-    push = logged.before["Ant", "push"].clone()
-    push[0, 0] = 2.0
-    ant = {**logged.before.values["Ant"], "push": push}
-    other = replace(logged.before, values={**logged.before.values, "Ant": ant})
-    predict = result.model.compile_for(result.graph)
-    was, would = (predict(each)["Ant", "x"] for each in (logged.before, other))
-    z = (logged.after["Ant", "x"] - was.mean) / was.sigma
-    expected = (would.mean + would.sigma * z).float()
-    torch.testing.assert_close(found.imagined[0]["Ant", "x"], expected)
-    assert not torch.allclose(expected[0, 0], logged.after["Ant", "x"][0, 0])
+@pytest.mark.parametrize("mixes", [False, True])
+def test_the_noise_of_what_was_logged_is_kept(mixes: bool) -> None:
+    """Of mixtures it tells the part that the value came of, too, which is drawn."""
+    model = random_model(WHOLE)
+    if not mixes:
+        model.heads["Ant"].choose(torch.zeros_like(model.heads["Ant"].is_mixture))
+    result = SimpleNamespace(model=model, graph=ClassGraph.full(WHOLE.schema))
+    predict, kinds = model.compile_for(result.graph), set()
+    for row in range(len(WHOLE)):
+        episode, step = int(WHOLE.episode_of[row]), int(WHOLE.step[WHOLE.starts[row]])
+        found = counterfactual(result, WHOLE, episode, step, {"Ant[0].push": 2.0}, horizon=1)
+        logged = WHOLE.transitions(slice(row, row + 1))
+        push = logged.before["Ant", "push"].clone()
+        push[0, 0] = 2.0
+        ant = {**logged.before.values["Ant"], "push": push}
+        other = replace(logged.before, values={**logged.before.values, "Ant": ant})
+        was, would = (predict(each)["Ant", "x"] for each in (logged.before, other))
+        value, imagined = logged.after["Ant", "x"], found.imagined[0]["Ant", "x"]
+        if mixes:
+            kinds |= set(moved(was, would, value, imagined))
+        else:
+            z = (value - was.mean) / was.sigma
+            torch.testing.assert_close(imagined, (would.mean + would.sigma * z).float())
+        assert not torch.allclose(imagined[0, 0], value[0, 0])
+    assert not mixes or {("narrow", "narrow"), ("wide", "wide")} <= kinds
+
+
+def moved(
+    was: MixtureField, would: MixtureField, value: torch.Tensor, found: torch.Tensor
+) -> Iterator[tuple[str, str]]:
+    """From which part to which every value moved; each as far from the mean in sigmas as it was."""
+    names = ("narrow", "wide")
+    for place in np.ndindex(*found.shape):
+        fits = set()
+        for first, second in product(names, names):
+            one, other = getattr(was, first), getattr(would, second)
+            z = (value[place] - one.mean[place]) / one.sigma[place]
+            expected = float(other.mean[place] + other.sigma[place] * z)
+            if float(found[place]) == pytest.approx(expected, rel=1e-5, abs=1e-5):
+                fits.add((first, second))
+        # What came of the wide part still does if this has become more likely, and vice versa.
+        grows = bool(would.chance[place] >= was.chance[place])
+        fits.discard(("wide", "narrow") if grows else ("narrow", "wide"))
+        assert fits, f"{place}: {float(found[place])}"
+        if len(fits) == 1:
+            yield fits.pop()
 
 
 def test_holding_goes_on() -> None:

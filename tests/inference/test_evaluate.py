@@ -11,14 +11,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import logsumexp
+from scipy.stats import norm
 
 from oocdm.data import Dataset
 from oocdm.errors import DataError, GraphError, ModelError
 from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.inference import Evaluation, FieldReport, evaluate
+from oocdm.models.mixture_field import MixtureField
 from oocdm.models.normal_field import NormalField
 from oocdm.models.oocdm.model import OocdmModel
-from oocdm.models.prediction import Predictions
+from oocdm.models.prediction import CategoricalField, Predictions
 from oocdm.schema import Boolean, ObjectClass, Real, Schema
 from tests.inference.ragged import SCHEMA, padded, ragged, random_model
 
@@ -33,6 +36,13 @@ def fit_of(data: Dataset, preset: str = "default", seed: int = 0) -> Fit:
     """A random model under a random graph."""
     graph = ClassGraph.random(data.schema, 0.5, np.random.default_rng(seed))
     return Fit(random_model(data, preset, seed), graph)
+
+
+def as_normals(fit: Fit) -> None:
+    """Leave no mixtures, as training does where they are no better."""
+    for c in fit.model.schema.classes:
+        head = fit.model.heads[c]
+        head.choose(torch.zeros_like(head.is_mixture))
 
 
 def predict(fit: Fit, data: Dataset) -> Predictions:
@@ -57,30 +67,55 @@ def by_hand(fit: Fit, data: Dataset) -> Evaluation:
                     if is_counted and data.observed[c][v][after, i]:
                         value = np.atleast_1d(data.values[c][v][after, i])
                         found = predictions[c, v]
-                        if isinstance(found, NormalField):
+                        if not isinstance(found, CategoricalField):
                             if isinstance(found.field, Boolean):
                                 value = np.where(value == 1, 1.0, -1.0)
-                            mean = np.atleast_1d(found.mean[t, i].numpy())
-                            sigma = np.atleast_1d(found.sigma[t, i].numpy())
-                            z = (value - mean) / sigma
-                            scores.append(np.sum(-0.5 * z**2 - np.log(sigma * np.sqrt(2 * np.pi))))
-                            errors += list((value - mean) ** 2)
-                            covered += list(np.abs(z) <= 1.6448536269514722)
+                            shares, means, sigmas = parts(found, t, i)
+                            scores.append(log_density(value, shares, means, sigmas).sum())
+                            errors += list((value - (shares * means).sum(0)) ** 2)
+                            below = (shares * norm.cdf(value, means, sigmas)).sum(0)
+                            covered += list((below >= 0.05) & (below <= 0.95))
                         else:
                             table = found.log_probabilities[t, i].numpy()
                             table = table.reshape(len(value), -1)
                             code = value - int(found.field.low or 0)
                             scores.append(table[np.arange(len(code)), code].sum())
                             hits.append((table.argmax(1) == code).all())
-            is_normal = data.schema.field(c, v).likelihood == "normal"
+            is_number = not data.schema.field(c, v).is_choice
             reports[f"{c}.{v}"] = FieldReport(
                 log_likelihood=float(np.mean(scores)),
-                rmse=float(np.sqrt(np.mean(errors))) if is_normal else None,
-                accuracy=None if is_normal else float(np.mean(hits)),
-                coverage=float(np.mean(covered)) if is_normal else None,
+                rmse=float(np.sqrt(np.mean(errors))) if is_number else None,
+                accuracy=None if is_number else float(np.mean(hits)),
+                coverage=float(np.mean(covered)) if is_number else None,
                 count=len(scores),
             )
     return Evaluation(sum(r.log_likelihood for r in reports.values()), reports, len(pairs))
+
+
+def parts(
+    found: NormalField | MixtureField, *place: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shares, means and sigmas of the normals that a prediction consists of: (part, component)."""
+    if isinstance(found, NormalField):
+        rows = [(torch.ones_like(found.mean), found.mean, found.sigma)]
+    else:
+        rows = [
+            (1 - found.chance, found.narrow.mean, found.narrow.sigma),
+            (found.chance, found.wide.mean, found.wide.sigma),
+        ]
+    shares, means, sigmas = (
+        np.stack([np.atleast_1d(each[place].numpy()) for each in column])
+        for column in zip(*rows, strict=True)
+    )
+    return shares, means, sigmas
+
+
+def log_density(
+    value: np.ndarray, shares: np.ndarray, means: np.ndarray, sigmas: np.ndarray
+) -> np.ndarray:
+    """The logarithm of a mixture's density; of its parts on the first axis."""
+    each: np.ndarray = logsumexp(norm.logpdf(value, means, sigmas), b=shares, axis=0)
+    return each
 
 
 def assert_equal(found: Evaluation, expected: Evaluation, rel: float = 1e-9) -> None:
@@ -97,10 +132,13 @@ def assert_equal(found: Evaluation, expected: Evaluation, rel: float = 1e-9) -> 
 
 
 @pytest.mark.parametrize("preset", ["default", "paper"])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_ragged_data_by_hand(preset: str, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "mixes"), [(0, True), (1, True), (1, False)])
+def test_ragged_data_by_hand(preset: str, seed: int, mixes: bool) -> None:
     data = ragged(seed=seed)
     fit = fit_of(data, preset, seed)
+    if not mixes:
+        as_normals(fit)
+    assert isinstance(predict(fit, data)["Ant", "place"], MixtureField if mixes else NormalField)
     expected = by_hand(fit, data)
     # The log is ragged indeed: fields differ in how often they are known, and there is a gap.
     assert len({r.count for r in expected.fields.values()}) > 4
@@ -164,7 +202,8 @@ def test_batch_size_does_not_matter(batch_size: int) -> None:
     assert_equal(evaluate(fit, data, batch_size=batch_size), evaluate(fit, data), rel=1e-11)
 
 
-def test_the_report_of_values_drawn_from_the_model_itself() -> None:
+@pytest.mark.parametrize("mixes", [True, False])
+def test_the_report_of_values_drawn_from_the_model_itself(mixes: bool) -> None:
     """Coverage is 90 %, the error is sigma, the log-likelihood minus the entropy."""
 
     class Ball(ObjectClass):
@@ -175,6 +214,8 @@ def test_the_report_of_values_drawn_from_the_model_itself() -> None:
     lengths = (2,) * 2000
     data = ragged(schema, lengths, slots=3, is_whole=True)
     fit = fit_of(data)
+    if not mixes:
+        as_normals(fit)
     predictions = predict(fit, data)
     generator = torch.Generator().manual_seed(0)
     values = {f: v.copy() for f, v in data.values["Ball"].items()}
@@ -183,13 +224,28 @@ def test_the_report_of_values_drawn_from_the_model_itself() -> None:
     drawn = replace(data, values={"Ball": values})
     report = evaluate(fit, drawn)
     for f, size in (("x", 1), ("v", 2)):
-        sigma = predictions["Ball", f].sigma
+        prediction = predictions["Ball", f]
+        assert not isinstance(prediction, CategoricalField)
         found = report.fields[f"Ball.{f}"]
         error = np.sqrt(0.09 / (6000 * size))
         assert found.coverage == pytest.approx(0.9, abs=4 * error)
-        assert found.rmse == pytest.approx(float(sigma.square().mean().sqrt()), rel=0.05)
-        entropy = float((0.5 * np.log(2 * np.pi * np.e) + sigma.log()).mean()) * size
-        assert found.log_likelihood == pytest.approx(-entropy, abs=4 * np.sqrt(size / 2 / 6000))
+        rmse = float(prediction.sigma.square().mean().sqrt())
+        assert found.rmse == pytest.approx(rmse, rel=0.05)
+        mean, variance = moments_of_score(prediction)
+        error = np.sqrt(variance * size / 6000)
+        assert found.log_likelihood == pytest.approx(mean * size, abs=4 * error)
+        assert error < 0.05
+
+
+def moments_of_score(prediction: NormalField | MixtureField) -> tuple[float, float]:
+    """Mean and variance of the log-density of a component drawn from a prediction, on a grid."""
+    shares, means, sigmas = (each.reshape(len(each), -1) for each in parts(prediction, ...))
+    z, first, second = np.linspace(-8, 8, 401), 0.0, 0.0
+    for share, mean, sigma in zip(shares, means, sigmas, strict=True):
+        for at, weight in zip(z, norm.pdf(z) * (z[1] - z[0]), strict=True):
+            score = log_density(mean + sigma * at, shares, means, sigmas)
+            first, second = first + weight * share * score, second + weight * share * score**2
+    return float(np.mean(first)), float(np.mean(second - first**2))
 
 
 def test_a_field_that_is_never_known_counts_nothing() -> None:
