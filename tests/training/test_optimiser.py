@@ -265,7 +265,7 @@ def first_moves(model: AbstractWorldModel) -> dict[str, float]:
 
 
 def test_the_linear_maps_and_products_of_ours_move_three_times_as_far() -> None:
-    moves = first_moves(OocdmModel(Schema(Ball), ModelOptions(), None))
+    moves = first_moves(OocdmModel(Schema(Ball), ModelOptions(product_rank=4), None))
     boosted = {name for name, move in moves.items() if move == 3}
     assert boosted == {
         f"predictors.of_Ball.{name}"
@@ -283,10 +283,21 @@ SHARED_INPUT = (
 )
 
 
-@pytest.mark.parametrize("preset", ["default", "paper"])
-def test_groups_of_ours(preset: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "counts"),
+    [
+        # Of linear maps, of products, and of shared inputs: two classes have targets. Each reads
+        # itself, by messages itself and three classes, by pairs the same and how it compares with
+        # its own objects.
+        (ModelOptions(pairs=True, product_rank=4), [2, 4, 2 * (1 + 4 + 5)]),
+        (ModelOptions(pairs=False, product_rank=0), [2, 0, 2 * (1 + 4)]),
+        (ModelOptions.preset("paper"), [0, 0, 2 * (1 + 3)]),
+    ],
+    ids=["all", "plain", "paper"],
+)
+def test_groups_of_ours(options: ModelOptions, counts: list[int]) -> None:
     """Maps are the parts' own sums, and first layers are read by all targets of a class."""
-    model = OocdmModel(RAGGED, ModelOptions.preset(preset))
+    model = OocdmModel(RAGGED, options)
     said = {
         id(parameter): {k: v for k, v in group.items() if k != "params"}
         for group in model.parameter_groups()
@@ -301,11 +312,8 @@ def test_groups_of_ours(preset: str) -> None:
         seen[kind] = seen.get(kind, 0) + 1
         assert said.pop(id(parameter)) == expected.get(kind, {}), name
     assert not said  # and each parameter is in one group
-    # Two classes have targets. Each reads itself, by messages itself and three classes, by pairs
-    # the same and how it compares with its own objects.
-    maps, shared = (2, 2 * (1 + 4 + 5)) if preset == "default" else (0, 2 * 4)
     found = [seen.get(kind, 0) for kind in (LINEAR_MAP, PRODUCTS, SHARED_INPUT)]
-    assert found == [maps, 2 * maps, shared]
+    assert found == counts
 
 
 def test_layers_that_read_shared_inputs_have_an_axis_for_targets() -> None:
