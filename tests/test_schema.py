@@ -39,6 +39,8 @@ def fails(message: str) -> Any:
 NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,8}", fullmatch=True).filter(
     lambda name: name not in {"episode", "step", "object", "self"}
 )
+# Without the one character that no name may have, as it ends names of files.
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
 ROLES = st.sampled_from([{}, {"action": True}, {"static": True}])
 SHAPES = st.sampled_from([(), (1,), (2,), (5,)])
 
@@ -49,7 +51,7 @@ def fields(draw: st.DrawFn) -> Field:
     role = draw(ROLES)
     kind = draw(st.sampled_from([Real, Integer, Categorical, Boolean]))
     if kind is Categorical:
-        names = st.lists(st.text(min_size=1), min_size=2, max_size=4, unique=True)
+        names = st.lists(TEXTS, min_size=2, max_size=4, unique=True)
         return Categorical(draw(st.integers(2, 9) | names), **role)
     if kind is Boolean:
         return Boolean(**role, likelihood=draw(st.sampled_from(["", "normal", "categorical"])))

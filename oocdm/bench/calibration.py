@@ -90,7 +90,7 @@ def _run_world(family: str, seed: int) -> dict[str, Any]:
                 result, world, collect(_world(family, seed, ood=True), TEST_STEPS, seed=TESTED)
             ),
         },
-        "settled": getattr(result, "settled", None),
+        "settled": result.settled,
         "schedule": asdict(schedule),
         "seconds": result.seconds,
         "processor_seconds": processor_seconds,

@@ -63,7 +63,7 @@ def _run_fit(env: str, seed: int) -> dict[str, Any]:
         "unlisted": [edge for edge in graph if edge not in listed],
         "rollouts": rollout_errors(result, test),
         "brakes": brake_effects(result, test, CASES),
-        "settled": getattr(result, "settled", None),
+        "settled": result.settled,
         "seconds": result.seconds,
         "processor_seconds": processor_seconds,
         "command": f"oocdm bench logs --env {env} --seeds {seed}",

@@ -263,15 +263,26 @@ class Dataset(Log):
         if len(unknown) or not len(chosen):
             got = f"episode {unknown[0]}" if len(unknown) else "none"
             raise DataError(self._unknown_episode("select_episodes", got))
-        return self._episodes(chosen)._without_empty_places()
+        return self._episodes(chosen).without_empty_places()
 
     def _episodes(self, ids: np.ndarray) -> Dataset:
         return self._take(np.flatnonzero(np.isin(self.episode, ids)))
 
-    def _without_empty_places(self) -> Dataset:
+    def without_empty_places(self) -> Dataset:
+        """The same without the places at the end that none of its objects needs.
+
+        >>> import oocdm
+        >>> data = oocdm.collect(oocdm.make("mouse", num_traps=0), steps=60, seed=0)
+        >>> shapes = [each.present["Trap"].shape for each in (data, data.without_empty_places())]
+        >>> shapes
+        [(62, 1), (62, 0)]
+        """
+        used_of = {c: int(each.places.widths.max()) for c, each in self.cells.items()}
+        if all(used == self.cells[c].places.width for c, used in used_of.items()):
+            return self
         cells, names = {}, {}
         for c, each in self.cells.items():
-            used = int(each.places.widths.max())
+            used = used_of[c]
             cells[c] = each.map(replace(each.places, width=used), lambda column: column)
             places, pick = self.names[c][0].narrowed(used)
             names[c] = (places, pick(self.names[c][1]))

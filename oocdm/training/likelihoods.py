@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import scipy  # whose `stats` loads when it is first used: half a second
 import torch
-from scipy import stats
 from torch import Tensor
 
 from oocdm.graph import Structure
@@ -85,6 +85,6 @@ def _is_better(gains: Tensor, known: Tensor, cluster: Tensor) -> np.ndarray:
     # Transitions of one episode are not independent: errors come of sums over whole episodes.
     spread = ((sums - mean * counts) ** 2).sum(0) * num / max(num - 1, 1)
     error = np.maximum(np.sqrt(spread) / total, np.finfo(float).tiny)
-    p_value = stats.t.sf(mean / error, max(num - 1, 1))
+    p_value = scipy.stats.t.sf(mean / error, max(num - 1, 1))
     better: np.ndarray = (mean > LEAST_GAIN) & (p_value < ERROR_RATE)
     return better

@@ -80,6 +80,9 @@ class Position:
 class Trainer:
     """Trains one method on one dataset; `run` goes on from wherever the position says."""
 
+    training: Prepared
+    held_out: Prepared
+
     def __init__(
         self,
         data: Dataset,
@@ -114,8 +117,9 @@ class Trainer:
         self.position = Position(start.with_edges(self.priors.apply(start.edges)))
         self.plan = self._make_plan()
         ceiling = Ceiling.above(resident, self.plan.estimate.total)
-        for data_of in ("training", "held_out"):
-            setattr(self, data_of, getattr(self, data_of).below(ceiling))
+        is_held_out = self.held_out is not self.training
+        self.training = self.training.below(ceiling)
+        self.held_out = self.held_out.below(ceiling) if is_held_out else self.training
         release_freed_memory()
         logger.info("%s", self.plan.estimate)
 
@@ -148,6 +152,8 @@ class Trainer:
 
     def _prepare(self, data: Dataset, device: str) -> None:
         """Hold out episodes, build the model in the units of the others, and read all of them."""
+        # Where a number stands among others decides how it is rounded: empty places would matter.
+        data = data.without_empty_places()
         self.training_data, held_out = data, data
         if self.schedule.held_out > 0:
             self.training_data, held_out = data.split(self.schedule.held_out, self.seed)

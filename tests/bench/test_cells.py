@@ -34,8 +34,8 @@ def test_an_unknown_experiment_gets_a_suggestion():
 )
 def test_sizes_of_baselines_in_mouse_against_the_paper_s(method, ratio, tolerance):
     chosen = cells.experiment("mouse")
-    schema = chosen.make("released").world.schema
     made = make_method(method, **chosen.fit_options(method, "default"))
+    schema = made.predicted(chosen.make("released").world.schema)
     model = made.build(schema, Scales.unit(schema), chosen.counts)
     size = sum(p.numel() * p.element_size() for p in model.parameters())
     paper_size = paper_figures()["bytes"]["mouse"][method]
@@ -45,11 +45,12 @@ def test_sizes_of_baselines_in_mouse_against_the_paper_s(method, ratio, toleranc
 def test_thresholds_of_the_paper_are_for_its_methods():
     mouse = cells.experiment("mouse")
     assert mouse.fit_options("cdl", "default") == {
+        "likelihood": "normal",
         "head": {"sigma_floor": 1e-5},
         "encoding": 256,
         "threshold": 0.1,
     }
-    floor = {"model": {"sigma_floor": 1e-5}}
+    floor = {"likelihood": "normal", "model": {"sigma_floor": 1e-5}}
     assert mouse.fit_options("oocdm", "paper") == {**floor, "threshold": 0.1}
     assert mouse.fit_options("oocdm", "default") == floor
     mouse.fit_options("cdl", "default")["encoding"] = 1

@@ -378,6 +378,7 @@ def test_what_it_finds_is_a_discovery_of_its_layout() -> None:
 
 def test_json_round_trip_of_every_option() -> None:
     method = Oocdm(
+        likelihood="mixture",
         objective_name="three-graphs",
         search_name="leave-one-out",
         model=ModelOptions(aggregators=("attention", "sum"), heads=4, enrich=False),

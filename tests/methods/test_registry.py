@@ -81,7 +81,8 @@ def test_unknown_names() -> None:
     with fails("Unknown preset `papr`. Did you mean `paper`? Known: default, paper."):
         make_method("oocdm", "papr")
     with fails(
-        "Method `oofull`: there is no `shedule`. Did you mean `schedule`? Known: schedule, model."
+        "Method `oofull`: there is no `shedule`. Did you mean `schedule`? Known: schedule, "
+        "likelihood, model."
     ):
         make_method("oofull", shedule=Schedule())
     with pytest.raises(

@@ -146,9 +146,11 @@ def changed(before: Snapshot, name: str) -> Snapshot:
 
 # Few steps of plain Adam, all of them full ones.
 LEARNING = Schedule(3, 250, 300, 9, 128, 128, optimiser="adam", warm_up=0, learning_rate=3e-3)
+LONGER = replace(LEARNING, steps_per_iteration=500)
 SMALL: dict[str, dict[str, Any]] = {
-    "cdl": {"encoding": 24, "max_scored": 600},
-    "cdl-a": {"encoding": 24, "keys": 16, "max_scored": 600},
+    # Twice as long: before that, edges of nothing come near the threshold.
+    "cdl": {"encoding": 24, "max_scored": 600, "schedule": LONGER},
+    "cdl-a": {"encoding": 24, "keys": 16, "max_scored": 600, "schedule": LONGER},
     "grader": {"alpha": 0.01, "max_samples": 600, "workers": 1, "encoding": 16},
     "ticsa": {"schedule": replace(LEARNING, final_learning_rate=2e-3)},  # edges have a way to go
 }

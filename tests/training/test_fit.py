@@ -399,7 +399,7 @@ def test_what_is_no_dataset(given: Any, message: str) -> None:
         ),
         (
             {"schedule": {"iterations": 1.5}},
-            "iterations`: expected a whole number of at least 1, got 1.5",
+            "iterations`: expected a whole number of at least 1 or None, got 1.5",
         ),
         (
             {"schedule": {"batch_size": 0}},

@@ -264,24 +264,40 @@ def first_moves(model: AbstractWorldModel) -> dict[str, float]:
     return {name: round((a - b).abs().max().item() / 0.01, 3) for (name, a), b in moves}
 
 
-def test_the_linear_maps_of_ours_move_three_times_as_far() -> None:
-    moves = first_moves(OocdmModel(Schema(Ball), ModelOptions(), None))
+def test_the_linear_maps_and_products_of_ours_move_three_times_as_far() -> None:
+    moves = first_moves(OocdmModel(Schema(Ball), ModelOptions(product_rank=4), None))
     boosted = {name for name, move in moves.items() if move == 3}
-    assert boosted == {"predictors.of_Ball.linear_map.weight"}
+    assert boosted == {
+        f"predictors.of_Ball.{name}"
+        for name in ("linear_map.weight", "products.weight", "products.second")
+    }
     assert {move for name, move in moves.items() if name not in boosted} == {1}
 
 
 LINEAR_MAP = r"predictors\.of_\w+\.linear_map\.weight"
+PRODUCTS = r"predictors\.of_\w+\.products\.(weight|second)"
 SHARED_INPUT = (
     r"predictors\.of_\w+\.parts\.of_"
-    r"(local\.weight|messages\.own_weight|(messages|attention)\.weight\.of_\w+)"
+    r"(local\.weight|(messages|pairs)\.own_weight|pairs\.between_weight\.of_\w+"
+    r"|(messages|pairs|attention)\.weight\.of_\w+)"
 )
 
 
-@pytest.mark.parametrize("preset", ["default", "paper"])
-def test_groups_of_ours(preset: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "counts"),
+    [
+        # Of linear maps, of products, and of shared inputs: two classes have targets. Each reads
+        # itself, by messages itself and three classes, by pairs the same and how it compares with
+        # its own objects.
+        (ModelOptions(pairs=True, product_rank=4), [2, 4, 2 * (1 + 4 + 5)]),
+        (ModelOptions(pairs=False, product_rank=0), [2, 0, 2 * (1 + 4)]),
+        (ModelOptions.preset("paper"), [0, 0, 2 * (1 + 3)]),
+    ],
+    ids=["all", "plain", "paper"],
+)
+def test_groups_of_ours(options: ModelOptions, counts: list[int]) -> None:
     """Maps are the parts' own sums, and first layers are read by all targets of a class."""
-    model = OocdmModel(RAGGED, ModelOptions.preset(preset))
+    model = OocdmModel(RAGGED, options)
     said = {
         id(parameter): {k: v for k, v in group.items() if k != "params"}
         for group in model.parameter_groups()
@@ -289,14 +305,15 @@ def test_groups_of_ours(preset: str) -> None:
     }
     expected = {LINEAR_MAP: {"matrices": "maps", "boost": 3.0}}
     expected[SHARED_INPUT] = {"matrices": "shared_input"}
+    expected[PRODUCTS] = {"boost": 3.0}
     seen: dict[str, int] = {}
     for name, parameter in model.named_parameters():
         kind = next((kind for kind in expected if re.fullmatch(kind, name)), "other")
         seen[kind] = seen.get(kind, 0) + 1
         assert said.pop(id(parameter)) == expected.get(kind, {}), name
     assert not said  # and each parameter is in one group
-    maps, own = (2, 1) if preset == "default" else (0, 0)  # two classes have targets
-    assert (seen.get(LINEAR_MAP, 0), seen[SHARED_INPUT]) == (maps, 2 * (1 + own + 3))
+    found = [seen.get(kind, 0) for kind in (LINEAR_MAP, PRODUCTS, SHARED_INPUT)]
+    assert found == counts
 
 
 def test_layers_that_read_shared_inputs_have_an_axis_for_targets() -> None:
