@@ -203,14 +203,21 @@ class Predictions:
     def _number_scores(
         self, c: str, prediction: ClassPrediction, values: Tensor, blur: Tensor | None
     ) -> Tensor:
-        score = _normal_scores(values, prediction.mean, prediction.sigma, blur)
+        error, variance = _squared(values, prediction.mean, prediction.sigma, blur)
+        logs = variance.log() + LOG_2PI
+        score = -0.5 * (error + logs)
         if (wide := prediction.wide) is not None:
-            other = _normal_scores(values, wide.mean, wide.sigma, blur)
+            wide_error, wide_variance = _squared(values, wide.mean, wide.sigma, blur)
+            # Parts are weighed by a ratio of variances: each one alone has a unit, and its
+            # logarithm would be rounded differently in another one.
+            wide_error = wide_error + (wide_variance / variance).log()
             # Of targets that are no mixtures the chance means nothing, and may be 0.
             is_mixture = wide.is_mixture.unsqueeze(-1)
             chance = torch.where(is_mixture, wide.chance, 0.5)
-            mixed = torch.logaddexp(score + torch.log1p(-chance), other + chance.log())
-            score = torch.where(is_mixture, mixed, score)
+            mixed = torch.logaddexp(
+                torch.log1p(-chance) - 0.5 * error, chance.log() - 0.5 * wide_error
+            )
+            score = torch.where(is_mixture, mixed - 0.5 * logs, score)
         sizes = [self.schema.field(c, v).size for v in self.schema.targets(c)]
         width = values.shape[-1]
         if any(size < width for size in sizes):
@@ -225,11 +232,13 @@ class Predictions:
         return Predictions(self.schema, {c: p.map(change) for c, p in self.classes.items()})
 
 
-def _normal_scores(values: Tensor, mean: Tensor, sigma: Tensor, blur: Tensor | None) -> Tensor:
-    """Log-densities of normals, expected ones where targets are blurred."""
+def _squared(
+    values: Tensor, mean: Tensor, sigma: Tensor, blur: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Squared errors in sigmas, expected ones where targets are blurred, and variances."""
     error_squared = (values - mean).square()
     variance = sigma.square()
     if blur is not None:
         variance = variance + blur.square()
         error_squared = error_squared + blur.square()
-    return -0.5 * (error_squared / variance + variance.log() + LOG_2PI)
+    return error_squared / variance, variance
