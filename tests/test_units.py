@@ -156,6 +156,30 @@ def test_a_number_that_never_varies_is_measured_in_itself() -> None:
     np.testing.assert_allclose(one.evidence.score, other.evidence.score, rtol=0, atol=5e-6)
 
 
+def test_mixtures_and_what_is_calibrated_of_them_are_in_the_units_of_their_fields() -> None:
+    """Their parts are weighed by their densities, which have a unit each."""
+
+    class Ball(ObjectClass):
+        x = Real(likelihood="mixture")
+
+    def data(size: float) -> Dataset:
+        steps, rng = np.arange(400), np.random.default_rng(0)
+        frame = pd.DataFrame({"episode": steps // 10, "step": steps % 10, "object": 0})
+        jumps = (rng.random(400) < 0.05) * rng.normal(size=400)
+        frame["x"] = (jumps + rng.normal(scale=0.01, size=400)) * size
+        return Dataset.from_frames({"Ball": frame}, Schema(Ball))
+
+    size = 2.0**-27
+    one, other = (fit(data(each), seed=0, schedule=QUICK).model for each in (1.0, size))
+    ours, theirs = (each.heads["Ball"] for each in (one, other))
+    assert ours.is_mixture.all()
+    assert ours.calibrated_sigma.all()
+    weights = zip(one.parameters(), other.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in weights)
+    assert torch.equal(theirs.calibrated_share, ours.calibrated_share)
+    assert torch.equal(theirs.calibrated_sigma, size * ours.calibrated_sigma)
+
+
 @pytest.mark.parametrize("method", ["oocdm", "oofull", "cdl", "gnn"])
 def test_the_paper_s_floor_is_one_number_in_all_units(method: str) -> None:
     part = "model" if method.startswith("oo") else "head"

@@ -142,7 +142,8 @@ class MixtureField:
         chance, masses = self.chance.double(), []
         for part, share in ((self.narrow, torch.log1p(-chance)), (self.wide, chance.log())):
             mean, sigma = part.mean.double(), part.sigma.double()
-            density = -0.5 * ((numbers - mean) / sigma).square() - sigma.log()
+            ratio = sigma / self.narrow.sigma.double()  # a sigma alone has a unit
+            density = -0.5 * ((numbers - mean) / sigma).square() - ratio.log()
             inside = log_mass((low - mean) / sigma, (high - mean) / sigma)
             masses.append(share + torch.where(low < high, inside, density))
         return masses[0], masses[1]

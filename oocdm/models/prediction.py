@@ -203,19 +203,20 @@ class Predictions:
     def _number_scores(
         self, c: str, prediction: ClassPrediction, values: Tensor, blur: Tensor | None
     ) -> Tensor:
-        error, variance = _blurred(values, prediction.mean, prediction.sigma, blur)
-        inside = -0.5 * error / variance
+        error, variance = _squared(values, prediction.mean, prediction.sigma, blur)
+        score = -0.5 * (error + variance.log() + LOG_2PI)
         if (wide := prediction.wide) is not None:
-            wide_error, wide_variance = _blurred(values, wide.mean, wide.sigma, blur)
-            # Both parts are told apart by a ratio of their variances: the logarithm of each is
-            # rounded in other ways in other units, and then the same data teach something else.
-            other = -0.5 * (wide_error / wide_variance + (wide_variance / variance).log())
+            wide_error, wide_variance = _squared(values, wide.mean, wide.sigma, blur)
+            # Parts are weighed by a ratio of variances: each one alone has a unit, and its
+            # logarithm would be rounded differently in another one.
+            wide_error = wide_error + (wide_variance / variance).log()
             # Of targets that are no mixtures the chance means nothing, and may be 0.
             is_mixture = wide.is_mixture.unsqueeze(-1)
             chance = torch.where(is_mixture, wide.chance, 0.5)
-            mixed = torch.logaddexp(inside + torch.log1p(-chance), other + chance.log())
-            inside = torch.where(is_mixture, mixed, inside)
-        score = inside - 0.5 * (variance.log() + LOG_2PI)
+            mixed = torch.logaddexp(
+                torch.log1p(-chance) - 0.5 * error, chance.log() - 0.5 * wide_error
+            )
+            score = torch.where(is_mixture, mixed - 0.5 * (variance.log() + LOG_2PI), score)
         sizes = [self.schema.field(c, v).size for v in self.schema.targets(c)]
         width = values.shape[-1]
         if any(size < width for size in sizes):
@@ -230,11 +231,13 @@ class Predictions:
         return Predictions(self.schema, {c: p.map(change) for c, p in self.classes.items()})
 
 
-def _blurred(
+def _squared(
     values: Tensor, mean: Tensor, sigma: Tensor, blur: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Squared errors and variances of normals, expected ones where targets are blurred."""
-    error_squared, variance = (values - mean).square(), sigma.square()
-    if blur is None:
-        return error_squared, variance
-    return error_squared + blur.square(), variance + blur.square()
+    """Squared errors in sigmas, expected ones where targets are blurred, and variances."""
+    error_squared = (values - mean).square()
+    variance = sigma.square()
+    if blur is not None:
+        variance = variance + blur.square()
+        error_squared = error_squared + blur.square()
+    return error_squared / variance, variance

@@ -89,7 +89,7 @@ class _Errors:
             variance = predicted.square() + floors.square()
             score = -0.5 * (error.square() / variance + variance.log())
             if prediction.wide is not None:
-                score = _with_wide(score, prediction.wide, values, variance.sqrt() - sigma)
+                score = _with_wide(error, variance, prediction.wide, values, sigma)
             self.totals[i] = self.totals[i] + torch.where(known, score, 0.0).sum((1, 2))
         self.largest = torch.maximum(self.largest, error.abs().amax((0, 1)))
         self.logs = self.logs + torch.where(known, sigma.log(), 0.0).sum((0, 1))
@@ -112,10 +112,15 @@ class _Errors:
         return shares, floor.to(self.change_sd) * self.change_sd
 
 
-def _with_wide(score: Tensor, wide: WidePart, values: Tensor, added: Tensor) -> Tensor:
+def _with_wide(
+    error: Tensor, variance: Tensor, wide: WidePart, values: Tensor, predicted: Tensor
+) -> Tensor:
     """Scores of narrow parts, those of mixtures with the wide part, whose sigma grows as theirs."""
-    is_mixture = wide.is_mixture.unsqueeze(-1)
-    sigma, chance = wide.sigma.double() + added, torch.where(is_mixture, wide.chance, 0.5).double()
-    other = -0.5 * ((values - wide.mean).double() / sigma).square() - sigma.log()
-    mixed = torch.logaddexp(score + torch.log1p(-chance), other + chance.log())
-    return torch.where(is_mixture, mixed, score)
+    is_mixture, narrow = wide.is_mixture.unsqueeze(-1), variance.sqrt()
+    chance = torch.where(is_mixture, wide.chance, 0.5).double()
+    sigma = wide.sigma.double() + (narrow - predicted)
+    # Against the narrow part: a ratio of sigmas has no unit, its logarithm is the same in all.
+    other = -0.5 * ((values - wide.mean).double() / sigma).square() - (sigma / narrow).log()
+    own, logs = -0.5 * error.square() / variance, -0.5 * variance.log()
+    mixed = torch.logaddexp(own + torch.log1p(-chance), other + chance.log())
+    return torch.where(is_mixture, mixed, own) + logs
