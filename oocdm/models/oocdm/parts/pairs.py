@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -19,6 +19,8 @@ from oocdm.models.oocdm.first_layer import FirstLayer
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.parts.between import Between
+from oocdm.models.oocdm.parts.entries import Entries
+from oocdm.models.oocdm.parts.meeting import HEAD_DIM, HEADS, meet
 from oocdm.models.oocdm.parts.part import (
     AbstractGathered,
     Alone,
@@ -32,51 +34,7 @@ from oocdm.models.oocdm.parts.part import (
 from oocdm.models.oocdm.turns import Turns
 from oocdm.models.oocdm.view import View
 
-HEADS = 2  # of means over the senders, each weighted in its own way
-HEAD_DIM = 2
 SMALL = 0.1  # of a usual second layer: what is multiplied must not be large before it is learned
-LARGEST = 2**21  # numbers of a hidden layer at once, where no gradients need them all
-
-
-@dataclass(frozen=True)
-class Entries:
-    """The pairs of a structure and a target that are computed, of all there are.
-
-    `groups` are the parts of the batch, one for each structure, or one that all structures share.
-    """
-
-    structures: Tensor
-    targets: Tensor
-    groups: int
-
-    @property
-    def rows(self) -> Tensor:
-        """Which part of the batch each entry reads."""
-        return self.structures if self.groups > 1 else torch.zeros_like(self.structures)
-
-    def where(self, flags: Tensor) -> Entries:
-        """Some of the entries."""
-        return Entries(self.structures[flags], self.targets[flags], self.groups)
-
-    def of(self, weight: Tensor) -> Tensor:
-        """The targets' parts of a weight (input, target, out): (entry, input, out)."""
-        return weight.transpose(0, 1).index_select(0, self.targets)
-
-    def masked(self, weight: Tensor, mask: Tensor) -> Tensor:
-        """The same without what structures forbid: `mask` is (structure, field, target)."""
-        flags = mask[self.structures, :, self.targets]  # (entry, field)
-        channels = weight.shape[0] // max(flags.shape[1], 1)
-        return self.of(weight) * flags.repeat_interleave(channels, 1).unsqueeze(2)
-
-    def read(self, rows: Tensor) -> Tensor:
-        """Rows (batch, ..) as the entries read them: (entry, part of the batch, ..)."""
-        return rows.unflatten(0, (self.groups, -1)).index_select(0, self.rows)
-
-    def split(self, numbers: int) -> Sequence[slice]:
-        """Some entries after the other, where each takes so many numbers and no gradient."""
-        total = len(self.targets)
-        at_once = total if torch.is_grad_enabled() else max(LARGEST // max(numbers, 1), 1)
-        return [slice(i, i + at_once) for i in range(0, total, max(at_once, 1))]
 
 
 class Pairs(AbstractGathered):
@@ -377,33 +335,3 @@ class Composed:
                 meet(own, theirs, both, here.read(counts), sent.second[some, None, None], part.dim)
             )
         return found[0] if len(found) == 1 else torch.cat(found)
-
-
-def meet(
-    ours: Tensor, theirs: Tensor, both: Tensor | None, counts: Tensor, second: Tensor, dim: int
-) -> Tensor:
-    """What receivers gather of senders: sums of filtered values, then weighted means.
-
-    `ours` is (.., receiver, hidden), `theirs` (.., sender, hidden + value), `both` what pairs add
-    to it, (.., receiver, sender, hidden + value), and `counts` (.., receiver or 1, sender).
-    """
-    hidden_dim = ours.shape[-1]
-    hidden, values = theirs.unsqueeze(-3).split([hidden_dim, theirs.shape[-1] - hidden_dim], dim=-1)
-    hidden = ours.unsqueeze(-2) + hidden
-    if both is not None:
-        hidden = hidden + both[..., :hidden_dim]
-        values = values + both[..., hidden_dim:]
-    filters, scores = (hidden.relu() @ second).split([dim, HEADS], dim=-1)
-    filters = filters.tanh()
-    is_absent = None if bool(counts.all()) else ~counts.unsqueeze(-1)
-    if is_absent is not None:
-        filters = filters.masked_fill(is_absent, 0.0)
-        # The lowest number instead of -inf: without any sender there is 0, not NaN.
-        scores = scores.masked_fill(is_absent, torch.finfo(scores.dtype).min)
-    summed = (filters * values[..., :dim]).sum(-2)
-    weights = scores.softmax(-2)
-    if is_absent is not None:
-        weights = weights.masked_fill(is_absent, 0.0)
-    each = values[..., dim:].unflatten(-1, (HEADS, HEAD_DIM))
-    means = (weights.unsqueeze(-1) * each).sum(-3).flatten(-2)
-    return torch.cat([summed, means], dim=-1)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
-import pytest
 import torch
 
 from oocdm.data.dataset import Dataset
@@ -14,8 +11,8 @@ from oocdm.methods import Schedule
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
-from oocdm.models.oocdm.parts import pairs
-from oocdm.models.oocdm.parts.pairs import HEAD_DIM, HEADS, Pairs, meet
+from oocdm.models.oocdm.parts import entries
+from oocdm.models.oocdm.parts.pairs import Pairs
 from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.training import fit
 from tests.models.oocdm.worlds import ants, model_of
@@ -25,30 +22,6 @@ def part_of(model: OocdmModel, c: str) -> Pairs:
     part = model.predictors[c].parts["pairs"]
     assert isinstance(part, Pairs)
     return part
-
-
-def test_filters_times_values_are_summed_and_means_are_weighted() -> None:
-    """Two senders, one hidden unit, by hand."""
-    dim, width = 1, 1 + HEADS * HEAD_DIM
-    ours = torch.tensor([[1.0]])  # (receiver, hidden)
-    theirs = torch.zeros(2, 1 + width)
-    theirs[:, 0], theirs[:, 1] = torch.tensor([1.0, -3.0]), torch.tensor([10.0, 100.0])
-    theirs[:, 2] = torch.tensor([4.0, 8.0])  # the first value of the first mean
-    second = torch.zeros(1, dim + HEADS)
-    second[0, 0] = 0.5
-    # Hidden units are 2 and 0: the second sender is filtered out, both weigh alike in means.
-    both_count = torch.ones(1, 2, dtype=torch.bool)
-    found = meet(ours, theirs, None, both_count, second, dim)[0]
-    assert found.tolist() == [pytest.approx(10 * math.tanh(1.0)), 6.0, 0.0, 0.0, 0.0]
-    second[0, dim] = 100.0  # now the first one alone weighs
-    found = meet(ours, theirs, None, both_count, second, dim)[0]
-    assert found.tolist() == [pytest.approx(10 * math.tanh(1.0)), 4.0, 0.0, 0.0, 0.0]
-    none = torch.zeros(1, 2, dtype=torch.bool)
-    assert not meet(ours, theirs, None, none, second, dim).any()
-    apart = torch.zeros(1, 2, 1 + width)
-    apart[0, 0, 0], apart[0, 0, 1] = 1e9, -9.0  # what the pair adds: to the unit, to the value
-    found = meet(ours, theirs, apart, both_count, second, dim)
-    assert found[0, 0] == 1.0  # no filter is larger, so the value itself is left
 
 
 def test_without_its_path_nothing_is_composed() -> None:
@@ -65,11 +38,11 @@ def test_in_portions_it_is_the_same() -> None:
     gather = part.compose(masks)
     assert gather is not None
     whole = gather(seen)
-    largest, pairs.LARGEST = pairs.LARGEST, 1
+    largest, entries.LARGEST = entries.LARGEST, 1
     try:
         torch.testing.assert_close(gather(seen), whole)
     finally:
-        pairs.LARGEST = largest
+        entries.LARGEST = largest
 
 
 class Ball(ObjectClass):
