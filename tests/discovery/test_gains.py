@@ -222,9 +222,9 @@ def test_what_another_structure_adds_to_each_target() -> None:
 def test_little_memory_means_small_portions_and_none_is_refused() -> None:
     model = random_model(DATA)
     ample = portions(model, Prepared.of(model, DATA))
-    assert ample.rows == len(DATA) and ample.elements == 16
+    assert ample.rows == len(DATA) and ample.elements == 14
     scarce = portions(model, Prepared.of(model, DATA, budget=Budget(ample.taken // 4)))
-    assert 0 < scarce.rows < len(DATA) or 0 < scarce.elements < 16
+    assert 0 < scarce.rows < len(DATA) or 0 < scarce.elements < 14
     nothing = Prepared.of(model, DATA, budget=Budget(1000, 1000))
     with pytest.raises(ModelError, match=r"one transition under two structures takes \d+ MiB"):
         element_gains(model, nothing, model.layout.structure(True), None)
