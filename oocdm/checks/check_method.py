@@ -44,8 +44,9 @@ from oocdm.models.prepared import Prepared
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import Seed, checked
-from oocdm.training.fit import FitResult, fit, load
+from oocdm.training.fit import fit, load
 from oocdm.training.given import keep_given
+from oocdm.training.result import FitResult
 from oocdm.training.trainer import Trainer
 
 NUM_GRAPHS = 3

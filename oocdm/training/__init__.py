@@ -1,7 +1,8 @@
 """Training: fit, resume, load, and the folder of a run."""
 
 from oocdm.training.discover import discover, discover_variables
-from oocdm.training.fit import FitResult, estimate_memory, fit, load, resume
+from oocdm.training.fit import estimate_memory, fit, load, resume
+from oocdm.training.result import FitResult
 from oocdm.training.trainer import Callback, Progress, Trainer
 
 __all__ = [

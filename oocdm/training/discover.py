@@ -13,8 +13,8 @@ from oocdm.inference.fitted import check_fit, checked_data, checked_result
 from oocdm.methods import AbstractMethod, DataInquiry, Inquiry
 from oocdm.models.prepared import Prepared
 from oocdm.reading import checked
-from oocdm.training.fit import FitResult
 from oocdm.training.given import keep_given
+from oocdm.training.result import FitResult
 
 
 @checked(ModelError)

@@ -1,13 +1,12 @@
-"""`fit` and what it returns."""
+"""`fit`, and what goes on with its runs."""
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,15 @@ from oocdm.errors import (
     FileError,
     GraphError,
     ModelError,
-    short,
     suggest,
 )
-from oocdm.files import Contents, write_json, write_manifest
+from oocdm.files import Contents, write_manifest
 from oocdm.files.lock import locked
 from oocdm.files.manifest import MANIFEST
 from oocdm.files.os_errors import told_as
-from oocdm.files.reading import parse_json
 from oocdm.files.temporaries import sweep
-from oocdm.files.writing import whole_folder
 from oocdm.graph import (
     ClassGraph,
-    Evidence,
     Graph,
     Priors,
     VariableGraph,
@@ -57,16 +52,12 @@ from oocdm.reading import NotNegative, Seed, checked
 from oocdm.schema import Schema
 from oocdm.training.given import check_new, checksum
 from oocdm.training.plan import MemoryEstimate
+from oocdm.training.result import FitResult, write_settings
 from oocdm.training.run import (
     CHECKPOINT,
-    GRAPH,
-    HISTORY,
     LEARNED,
     MODEL,
-    SCHEMA,
-    SEEN,
     can_go_on,
-    graph_to_json,
     has_leftovers,
     is_finished,
     new_run,
@@ -79,102 +70,12 @@ from oocdm.training.run import (
     remove_checkpoints,
     write_checkpoint,
     write_metrics,
-    write_weights,
 )
-from oocdm.training.settings import CONFIG, Settings
+from oocdm.training.settings import Settings, read_notes
 from oocdm.training.settling import what_is_open
 from oocdm.training.trainer import Callback, Trainer
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, repr=False)
-class FitResult:
-    """A fitted world model with its graph, and what the data say about each possible edge.
-
-    `graph` is what is claimed. The model predicts best under `prediction_graph`, which has the same
-    edges and those undecided ones that help it to predict. `learned` is the network when the graph
-    was decided, before polishing: it predicts under many graphs. `settled` tells whether the graph
-    had stopped changing when learning ended, `seen` which values there were to learn from.
-    `objects` are the names of the objects by class and place,
-    if the method knows objects one by one; `priors` are what was known of single edges; `said` is
-    the schema with the likelihoods as the data have it.
-    """
-
-    model: AbstractWorldModel
-    graph: Graph
-    prediction_graph: Graph
-    evidence: Evidence
-    learned: AbstractWorldModel
-    method: AbstractMethod
-    seed: int
-    history: list[dict[str, Any]] = field(default_factory=list)
-    seconds: float = 0.0
-    objects: Mapping[str, Sequence[str]] | None = None
-    priors: Priors | None = None
-    settled: bool = True
-    seen: Seen | None = None
-    said: Schema | None = None
-
-    def __repr__(self) -> str:
-        edges = f"{len(self.graph.edges())} of {len(self.model.edges)} possible edges"
-        more = len(self.kept_undecided)
-        kept = f", predicts with {more} undecided {'one' if more == 1 else 'ones'} as well"
-        open_still = "" if self.settled else ", not settled"
-        when = ", time ran out" if self.ran_out else ""
-        notes = f"{edges}{kept if more else ''}{open_still}{when}"
-        return f"FitResult(method {self.method.name}, seed {self.seed}, {notes})"
-
-    @property
-    def kept_undecided(self) -> tuple[str, ...]:
-        """The edges that the model predicts with, though they are not claimed."""
-        claimed = set(map(str, self.graph.edges()))
-        return tuple(
-            name for name in map(str, self.prediction_graph.edges()) if name not in claimed
-        )
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the data, with the likelihoods that their user said."""
-        return self.model.schema if self.said is None else self.said
-
-    @property
-    def ran_out(self) -> bool:
-        """Whether limited time left something undone that was planned."""
-        return any(entry.get("ran_out", False) for entry in self.history)
-
-    @property
-    def class_graph(self) -> ClassGraph:
-        """The graph between classes; of one between variables, the smallest that covers it."""
-        return ClassGraph.covering(self.schema, self.graph)
-
-    @checked(ModelError)
-    def save(self, folder: str | Path, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the run to a new folder, all of it or nothing: config, schema, graph and weights.
-
-        `notes` are anything of yours that JSON can hold; they are kept in `config.json`.
-        """
-        check_new("save", folder)
-        settings = Settings(
-            method=self.method.to_json(),
-            seed=self.seed,
-            priors=None if self.priors is None else self.priors.to_json(),
-            objects=_as_lists(self.objects),
-            counts=None if self.model.counts is None else dict(self.model.counts),
-            notes=_read_notes("save", notes),
-        )
-        with whole_folder(Path(folder)) as draft:
-            _write_settings(draft, settings, self.schema)
-            self._write(draft)
-            write_manifest(draft)
-
-    def _write(self, path: Path) -> None:
-        for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
-            write_weights(path / name, model)
-        write_json(path / GRAPH, graph_to_json(self.graph, self.evidence, self.prediction_graph))
-        write_json(path / SEEN, None if self.seen is None else self.seen.to_json())
-        history = {"seconds": self.seconds, "settled": self.settled, "rounds": self.history}
-        write_json(path / HISTORY, history)
 
 
 @checked(ModelError)
@@ -226,7 +127,7 @@ def fit(
     if graph is not None and known.rows:
         raise GraphError("fit: expected a known graph or priors, got both.")
     known_graph = _read_graph(data, graph)
-    own = _read_notes("fit", notes)
+    own = read_notes("fit", notes)
     with nullcontext(None) if folder is None else new_run("fit", folder) as path:
         trainer = Trainer(data, chosen, seed, known_graph, device, known, allowed)
         counts = trainer.model.counts
@@ -245,7 +146,7 @@ def fit(
             notes=own,
         )
         if path is not None:
-            _write_settings(path, settings, data.schema)
+            write_settings(path, settings, data.schema)
         return _finish(trainer, path, callback, settings)
 
 
@@ -459,26 +360,6 @@ def _method_of(
     return method_from_json(options, own)
 
 
-def _write_settings(path: Path, settings: Settings, schema: Schema) -> None:
-    write_json(path / SCHEMA, schema.to_json())
-    write_json(path / CONFIG, settings.to_json())  # last: there is a run where it is
-
-
-def _read_notes(who: str, notes: Mapping[str, Any] | None) -> dict[str, Any]:
-    try:
-        content = json.dumps(dict(notes or {}), allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ModelError(
-            f"{who}: `notes`: expected a mapping that JSON can hold, got {short(notes)}: {error}."
-        ) from None
-    found: dict[str, Any] = parse_json(content, Path("notes"), ModelError)  # as it will be read
-    return found
-
-
-def _as_lists(names: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]] | None:
-    return None if names is None else {c: list(each) for c, each in names.items()}
-
-
 def _finish(
     trainer: Trainer, path: Path | None, callback: Callback | None, settings: Settings
 ) -> FitResult:
@@ -507,7 +388,7 @@ def _finish(
         )
         if path is not None:
             write_metrics(path, result.history)
-            result._write(path)
+            result.write(path)
             write_manifest(path)  # now it is finished
             remove_checkpoints(path)
     if result.ran_out:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Annotated, Any
 
 from oocdm.errors import ModelError, short
 from oocdm.files import Contents
+from oocdm.files.reading import parse_json
 from oocdm.models.memory import DEFAULT_MEMORY
 from oocdm.reading import Count, Range, Seed, read
 from oocdm.training.given import holdings
@@ -102,3 +105,15 @@ def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
             yield from differences(before.get(name), now.get(name), inside)
     elif before != now:
         yield f"`{place}` was {short(before)} and is {short(now)}"
+
+
+def read_notes(who: str, notes: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A user's notes as a run keeps them, or a `ModelError` that names the call."""
+    try:
+        content = json.dumps(dict(notes or {}), allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ModelError(
+            f"{who}: `notes`: expected a mapping that JSON can hold, got {short(notes)}: {error}."
+        ) from None
+    found: dict[str, Any] = parse_json(content, Path("notes"), ModelError)  # as it will be read
+    return found
