@@ -27,10 +27,6 @@ class Entries:
         """Which part of the batch each entry reads."""
         return self.structures if self.groups > 1 else torch.zeros_like(self.structures)
 
-    def where(self, flags: Tensor) -> Entries:
-        """Some of the entries."""
-        return Entries(self.structures[flags], self.targets[flags], self.groups)
-
     def of(self, weight: Tensor) -> Tensor:
         """The targets' parts of a weight (input, target, out): (entry, input, out)."""
         return weight.transpose(0, 1).index_select(0, self.targets)
