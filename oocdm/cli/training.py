@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from oocdm.methods import AbstractMethod
     from oocdm.training import Callback, FitResult, Progress
 
+NAMED = 5  # edges that are named in a line; the others are counted
 PICTURE = "graph.png"
 CURVES = "tensorboard"
 
@@ -121,8 +122,9 @@ def draw(run: Path, result: FitResult, true: ClassGraph | None = None) -> None:
 def say_what_predicts(out: Output, result: FitResult) -> None:
     """Tell in a line if the model predicts with more than is claimed."""
     if result.kept_undecided:
-        edges = ", ".join(result.kept_undecided)
-        out.say(f"\nPredicts with undecided edges as well: {edges}")
+        names, more = result.kept_undecided[:NAMED], len(result.kept_undecided) - NAMED
+        rest = f" and {more} more (see graph.json)" if more > 0 else ""
+        out.say(f"\nPredicts with undecided edges as well: {', '.join(names)}{rest}")
 
 
 def show_result(out: Output, result: FitResult, run: Path) -> None:
