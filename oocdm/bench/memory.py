@@ -34,6 +34,10 @@ WORLDS: dict[str, tuple[dict[str, Field], int]] = {
     "objects and fields": ({f"x{i}": Real() for i in range(10)}, 300),
     "40 fields": ({f"x{i}": Real() for i in range(40)}, 3),
     "1000 categories": ({"word": Categorical(1000), "x": Real()}, 3),
+    "mixed": (
+        {"word": Categorical(300), "other": Categorical(20), **{f"x{i}": Real() for i in range(5)}},
+        60,
+    ),
 }
 
 
