@@ -9,7 +9,7 @@ import json
 import keyword
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from dataclasses import field as option
 from types import MappingProxyType
@@ -404,6 +404,7 @@ class Schema:
         # What makes schemas equal. They are compared and looked up often, and never change.
         self._key = tuple((name, tuple(cls.fields.items())) for name, cls in self.classes.items())
         self._hash = hash(self._key)
+        self._predicted: frozenset[tuple[str, str]] | None = None  # of all state fields
 
     def fields(self, class_name: str) -> Mapping[str, Field]:
         """The fields of a class; an unknown class is a `SchemaError` with a suggestion."""
@@ -434,7 +435,8 @@ class Schema:
     def targets(self, class_name: str) -> tuple[str, ...]:
         """The predicted fields of a class."""
         self.fields(class_name)
-        return self.classes[class_name].targets()
+        found, chosen = self.classes[class_name].targets(), self._predicted
+        return found if chosen is None else tuple(f for f in found if (class_name, f) in chosen)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready description that `Schema.from_json` reads back."""
@@ -503,11 +505,29 @@ class Schema:
             )
         )
 
+    def only(self, targets: Iterable[FieldKey]) -> Schema:
+        """The same, of which a model predicts some state fields alone: an equal schema.
+
+        >>> class Ball(ObjectClass):
+        ...     x, v = Real(), Real()
+        >>> schema = Schema(Ball)
+        >>> schema.only(["Ball.v"]).targets("Ball"), schema.only(["Ball.v"]) == schema
+        (('v',), True)
+        """
+        found = Schema(*self.classes.values())
+        found._predicted = frozenset(self.split(name) for name in targets)
+        return found
+
+    @property
+    def all_targets(self) -> tuple[tuple[str, str], ...]:
+        """All that is predicted, class by class."""
+        return tuple((c, v) for c in self.classes for v in self.targets(c))
+
     def __deepcopy__(self, memo: object) -> Schema:
         return self  # nothing in it ever changes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Schema.from_json, (self.to_json(),)  # classes made in a function have no address
+        return _unpickled, (self.to_json(), self._predicted)  # classes may have no address
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -577,3 +597,8 @@ def _check_class(cls: type[ObjectClass]) -> None:
 
 # A schema as functions are given it.
 GivenSchema = Annotated[Schema, "Make one: oocdm.Schema(MyClass, ...)."]
+
+
+def _unpickled(data: Mapping[str, Any], predicted: frozenset[tuple[str, str]] | None) -> Schema:
+    schema = Schema.from_json(data)
+    return schema if predicted is None else schema.only(predicted)

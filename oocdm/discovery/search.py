@@ -55,7 +55,8 @@ class Search:
     def _least(self) -> np.ndarray:
         """Nats that each element must add."""
         layout = self.free.layout
-        least = np.where(layout.is_edge, self.rule.effect, self.path_threshold)
+        least = np.full(len(layout), self.path_threshold)
+        least[: layout.num_edges] = self.rule.effect
         for name, nats in self.path_thresholds.items():
             if name in layout.paths:
                 place = layout.paths.index(name) - len(layout.paths)
@@ -75,8 +76,8 @@ class Search:
         edges, helpful = gains.first(len(tested)), gains.mean > self._least
         useless = ~helpful
         helpful[: len(tested)] = self.rule.is_found(edges, tested, self.weights)
-        is_rejected = self.rule.is_rejected(edges)
-        useless[: len(tested)] = is_rejected & tested & ~helpful[: len(tested)]
+        is_negligible = self.rule.is_negligible(edges)
+        useless[: len(tested)] = is_negligible & tested & ~helpful[: len(tested)]
         return helpful, useless
 
     def conclude(self, structure: Structure, gains: Gains, found: np.ndarray) -> Discovery:
@@ -150,7 +151,7 @@ def _with_joint_causes(model: AbstractWorldModel, start: Structure, search: Sear
     found = target_gains(model, search.data, start, full, search.resolution, JOINTLY)
     for c, gains in found.items():
         surely = gains.mean - Stopping.errors * gains.error
-        helps = (surely > search.rule.effect) & (gains.groups >= MIN_CLUSTERS)
+        helps = (surely > search.rule.least) & (gains.groups >= MIN_CLUSTERS)
         for columns in start.layout.of_class(c)[helps]:
             flags[columns] = full.flags[columns]
     return Structure(start.layout, flags)

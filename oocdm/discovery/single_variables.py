@@ -26,6 +26,9 @@ from oocdm.models.memory import rows_at_once
 from oocdm.models.world_model import AbstractWorldModel
 
 
+LIMIT = 0.05  # nats: a network is less exact about what it rarely saw hidden
+
+
 @torch.no_grad()
 def discover_variables(
     model: AbstractWorldModel,
@@ -62,6 +65,7 @@ def discover_variables(
     tested = allowed.matrix & is_input[:, None] & is_output
     gains = _gains(data, tested, _Scorer(model, graph, resolution), on_settled)
     is_tested = tested.ravel()
+    rule = rule.within(LIMIT)
     evidence = rule.evidence(edges, gains, rule.is_found(gains, is_tested), is_tested)
     return evidence.with_rejected(~allowed.mask)
 

@@ -6,7 +6,7 @@ A space of edges makes graphs and a graph knows its space, so both stand here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Annotated, Any
@@ -116,12 +116,13 @@ class ClassEdges(AbstractEdgeSpace):
     @staticmethod
     def of(schema: Schema) -> ClassEdges:
         """The edges of a schema, made once."""
-        # Equal schemas may have other likelihoods, which models read in the schema of their edges.
-        return ClassEdges._of(schema, schema.likelihoods)
+        # Equal schemas may have other likelihoods, which models read in the schema of their edges,
+        # and may predict less.
+        return ClassEdges._of(schema, schema.likelihoods, schema.all_targets)
 
     @staticmethod
     @lru_cache(maxsize=64)
-    def _of(schema: Schema, likelihoods: tuple[str, ...]) -> ClassEdges:
+    def _of(schema: Schema, *differences: Hashable) -> ClassEdges:
         return ClassEdges(schema)
 
     @cached_property

@@ -19,6 +19,7 @@ class EdgeEvidence:
     score: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
+    limit: float = float("nan")
     p_value: float = float("nan")
     stability: float = float("nan")
 

@@ -28,7 +28,8 @@ class Evidence:
     """One number of each kind for each possible edge, in the order of `edges`.
 
     `score` is in nats for likelihood ratios and in the unit of the test otherwise, NaN where
-    there is none; `low` and `high` bound it; `p_value` is that of "the edge adds nothing";
+    there is none; `low` and `high` bound it; `limit` is what a useless edge may add to the same
+    target, and `p_value` that of "the edge adds no more";
     `stability` is the share of repeated looks that agree with the decision.
 
     >>> from oocdm.graph import ClassEdges
@@ -41,7 +42,7 @@ class Evidence:
     >>> evidence
     Evidence(2 undecided)
     >>> print(evidence)  # a row for each edge that is there or may be
-    edge                  decision       score          low to high   p-value stability
+    edge                  decision       score          low to high   limit   p-value stability
     Ball.x <- self.x      undecided
     Ball.x <- Ball[*].x   undecided
     >>> evidence["Ball.x <- self.x"].decision
@@ -52,6 +53,7 @@ class Evidence:
     score: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    limit: np.ndarray
     p_value: np.ndarray
     stability: np.ndarray
     decision: np.ndarray  # of strings, one of DECISIONS each
@@ -82,19 +84,21 @@ class Evidence:
         names = [self.edges.names[i] for i in shown]
         width = max((len(name) for name in names), default=4) + 3
         rows = [
-            f"{'edge':{width}}{'decision':11} {'score':>8} {'low to high':>20} {'p-value':>9} "
+            f"{'edge':{width}}{'decision':11} {'score':>8} {'low to high':>20} {'limit':>7} "
+            f"{'p-value':>9} "
             "stability"
         ]
         for name, i in zip(names, shown, strict=True):
-            score, low, high, p, stability = (
+            score, low, high, limit, p, stability = (
                 "" if np.isnan(column[i]) else f"{column[i]:{form}}"
                 for column, form in (
                     *((self.score, ".3g"), (self.low, ".3g"), (self.high, ".3g")),
-                    *((self.p_value, ".2g"), (self.stability, ".0%")),
+                    *((self.limit, ".2g"), (self.p_value, ".2g"), (self.stability, ".0%")),
                 )
             )
             between = f"{low} to {high}" if low else ""
-            row = f"{name:{width}}{self.decision[i]:11} {score:>8} {between:>20} {p:>9} {stability}"
+            row = f"{name:{width}}{self.decision[i]:11} {score:>8} {between:>20} {limit:>7} {p:>9}"
+            row += f" {stability}"
             rows.append(row.rstrip())
         return "\n".join(rows)
 
@@ -116,6 +120,7 @@ class Evidence:
         score: np.ndarray | float = np.nan,
         low: np.ndarray | float = np.nan,
         high: np.ndarray | float = np.nan,
+        limit: np.ndarray | float = np.nan,
         p_value: np.ndarray | float = np.nan,
         stability: np.ndarray | float = np.nan,
     ) -> Evidence:
@@ -123,11 +128,12 @@ class Evidence:
 
         For the words see `decision_words`.
         """
-        score, low, high, p_value, stability = (
-            np.where(is_tested, values, np.nan) for values in (score, low, high, p_value, stability)
+        numbers = (
+            np.where(is_tested, values, np.nan)
+            for values in (score, low, high, limit, p_value, stability)
         )
         decision = decision_words(is_tested, is_found, is_rejected)
-        return Evidence(edges, score, low, high, p_value, stability, decision)
+        return Evidence(edges, *numbers, decision=decision)
 
     def with_given(self, is_required: np.ndarray, is_forbidden: np.ndarray) -> Evidence:
         """The same, but a user gave some edges; what is required cannot be forbidden."""
@@ -233,6 +239,7 @@ class _Row(TypedDict):
     score: AnyNumber | None
     low: AnyNumber | None
     high: AnyNumber | None
+    limit: AnyNumber | None
     p_value: AnyNumber | None
     stability: AnyNumber | None
     decision: Decision

@@ -104,6 +104,8 @@ class Inquiry:
     free: Structure  # elements that it may change
     weights: np.ndarray | None = None  # how readily edges are believed beforehand, 1 on average
     on_settled: OnSettled | None = None  # told how many edges are settled
+    before: AbstractWorldModel | None = None  # the model at the last look, while it is learning
+    limits: np.ndarray | None = None  # nats that useless edges may add, once that is known
 
 
 @dataclass(frozen=True)

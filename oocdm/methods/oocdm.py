@@ -20,6 +20,7 @@ from oocdm.discovery import (
     discover_leave_one_out,
     discover_variables,
 )
+from oocdm.discovery.limits import limits_of
 from oocdm.discovery.plausible import keep_plausible
 from oocdm.graph import ClassGraph, Evidence, Graph, Layout, Structure
 from oocdm.methods.class_method import AbstractClassMethod
@@ -55,7 +56,8 @@ class Oocdm(AbstractClassMethod):
 
     objective_name: Objective = "any-structure"  # or "three-graphs", the paper's
     search_name: SearchName = "around"  # or "leave-one-out", the paper's
-    min_effect: Share = 0.1  # share of the unexplained variance that an edge must explain
+    # Share of the unexplained variance that an edge must explain; None: any, however little.
+    min_effect: Share | None = None
     false_discovery_rate: Share = 0.05  # expected share of wrong edges among those found
     threshold: float | None = None  # nats that an edge must add, instead of the two above
     path_threshold: float = 0.02  # nats that a path of a predictor must add
@@ -177,7 +179,7 @@ class Oocdm(AbstractClassMethod):
         search = Search(
             scored,
             free,
-            self.rule,
+            self._rule_for(inquiry),
             # While edges are open a path goes only if it does harm: it may be the way in of an
             # edge that has not been learned yet. What helps too little goes in the end.
             path_threshold=0.0 if free.edges.any() else self.path_threshold,
@@ -190,6 +192,16 @@ class Oocdm(AbstractClassMethod):
             on_settled=inquiry.on_settled,
         )
         return discover_around(model, inquiry.estimate, search)
+
+    def _rule_for(self, inquiry: Inquiry) -> Rule:
+        """The rule where useless edges may add more the faster their targets are still learned."""
+        if inquiry.limits is not None:
+            return self.rule.within(np.nan_to_num(inquiry.limits))
+        if inquiry.before is None or self.threshold is not None:
+            return self.rule
+        resolution = self._resolution(inquiry.model)
+        args = (inquiry.model, inquiry.before, inquiry.data, inquiry.estimate, resolution)
+        return self.rule.within(limits_of(*args))
 
     def keep_plausible(self, inquiry: Inquiry) -> Structure:
         if self.threshold is not None or self.search_name == "leave-one-out":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from oocdm.data.dataset import Dataset
@@ -58,7 +60,8 @@ def discover(
     if found is None:
         free = _seen_both_ways(method, result, free)
         weights = known.weights(free.edges)
-        inquiry = Inquiry(result.learned, prepared, estimate, free, weights, progress)
+        asked = Inquiry(result.learned, prepared, estimate, free, weights, progress)
+        inquiry = replace(asked, limits=result.evidence.limit)
         found = method.discover(inquiry)
     if found is None:
         raise _finds_none(method)

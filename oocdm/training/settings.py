@@ -16,7 +16,7 @@ from oocdm.reading import Count, Range, Seed, read
 from oocdm.training.given import holdings
 
 CONFIG = "config.json"
-FORMAT = 4  # of the files of a run
+FORMAT = 5  # of the files of a run
 # What may change while a run is interrupted: it says nothing of how the run goes on.
 _FREE = ("data", "notes")
 

@@ -290,7 +290,7 @@ class Trainer:
         estimate = position.structure
         now = LearningState(self.model, estimate, self.free, self._contested(), position.rounds)
         blur = self.model.resolution(s.resolution) if s.resolution else None
-        losses = []
+        before, losses = self.model.copy(), []
         for i in range(s.steps_per_iteration):
             share = min(max((done + i) / total, clock.share), 1.0)
             rate = s.learning_rate + (s.final_learning_rate - s.learning_rate) * share
@@ -302,7 +302,8 @@ class Trainer:
             if clock.share >= 1:
                 break
         position.rounds += 1
-        discovery = self._discover(estimate, self.free, self.priors.weights(self.free.edges))
+        weights = self.priors.weights(self.free.edges)
+        discovery = self._discover(estimate, self.free, weights, before)
         if discovery is not None:
             self._take(discovery)
         is_settled = discovery is not None and position.unchanged >= s.patience
@@ -313,10 +314,14 @@ class Trainer:
             self._finish_learning()
 
     def _discover(
-        self, estimate: Structure, free: Structure, weights: np.ndarray | None = None
+        self,
+        estimate: Structure,
+        free: Structure,
+        weights: np.ndarray | None = None,
+        before: AbstractWorldModel | None = None,
     ) -> Discovery | None:
         """What the method finds among what is free; None if it does not discover."""
-        inquiry = Inquiry(self.model, self.held_out, estimate, free, weights)
+        inquiry = Inquiry(self.model, self.held_out, estimate, free, weights, before=before)
         release_freed_memory()
         found = self.method.discover(inquiry) if free.any() else None
         release_freed_memory()

@@ -26,7 +26,7 @@ class ModelOptions:
     # What is bilinear, and what happens between two objects. Both cost time, so they are asked for.
     product_rank: CountOrZero = 0  # products of two linear maps of all features; 0 for none
     pairs: bool = False  # filters of both ends of a pair, times values of the sender
-    pair_hidden: Count = 16  # hidden units of a pair
+    pair_hidden: Count = 32  # units of each of the two hidden layers of a pair
     pair_dim: Count = 8  # filtered values that are summed over the senders
     aggregators: tuple[Literal["attention", "sum"], ...] = ("sum",)
     # Values themselves beside their encodings, one-hot codes of whole numbers, the largest and

@@ -5,17 +5,42 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from oocdm.models.affine import affine
+
 HEADS = 2  # of means over the senders, each weighted in its own way
 HEAD_DIM = 2
 
 
+def read_pair(
+    hidden: Tensor, middle: tuple[Tensor, Tensor], last: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Filters, and scores of means, from the first hidden layer before it is bent.
+
+    `hidden` is (.., hidden) for weights (hidden, out), or (entry, .., hidden) if every entry has
+    its own: (entry, hidden, out).
+    """
+    weight, bias = middle
+    # One product an entry, whatever the batch, the receivers and the senders.
+    rows = hidden.relu_().flatten(weight.ndim - 2, -2)
+    found = affine(bias.unsqueeze(-2), rows, weight).relu_() @ last
+    filters, scores = found.split([last.shape[-1] - HEADS, HEADS], dim=-1)
+    shape = hidden.shape[weight.ndim - 2 : -1]
+    return tuple(t.unflatten(-2, shape) for t in (filters.tanh(), scores))
+
+
 def meet(
-    ours: Tensor, theirs: Tensor, both: Tensor | None, counts: Tensor, second: Tensor, dim: int
+    ours: Tensor,
+    theirs: Tensor,
+    both: Tensor | None,
+    counts: Tensor,
+    middle: tuple[Tensor, Tensor],
+    last: Tensor,
 ) -> Tensor:
     """What receivers gather of senders: sums of filtered values, then weighted means.
 
     `ours` is (.., receiver, hidden), `theirs` (.., sender, hidden + value), `both` what pairs add
     to it, (.., receiver, sender, hidden + value), and `counts` (.., receiver or 1, sender).
+    `middle` are the weight and bias between the two hidden layers, `last` what reads the second.
     """
     hidden_dim = ours.shape[-1]
     hidden, values = theirs.unsqueeze(-3).split([hidden_dim, theirs.shape[-1] - hidden_dim], dim=-1)
@@ -23,8 +48,8 @@ def meet(
     if both is not None:
         hidden = hidden + both[..., :hidden_dim]
         values = values + both[..., hidden_dim:]
-    filters, scores = (hidden.relu() @ second).split([dim, HEADS], dim=-1)
-    filters = filters.tanh()
+    filters, scores = read_pair(hidden, middle, last)
+    dim = filters.shape[-1]
     is_absent = None if bool(counts.all()) else ~counts.unsqueeze(-1)
     if is_absent is not None:
         filters = filters.masked_fill(is_absent, 0.0)

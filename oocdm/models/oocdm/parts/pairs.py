@@ -20,7 +20,7 @@ from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.parts.between import Between
 from oocdm.models.oocdm.parts.entries import Entries
-from oocdm.models.oocdm.parts.meeting import HEAD_DIM, HEADS, meet
+from oocdm.models.oocdm.parts.meeting import HEAD_DIM, HEADS, meet, read_pair
 from oocdm.models.oocdm.parts.part import (
     AbstractGathered,
     Alone,
@@ -34,11 +34,11 @@ from oocdm.models.oocdm.parts.part import (
 from oocdm.models.oocdm.turns import Turns
 from oocdm.models.oocdm.view import View
 
-SMALL = 0.1  # of a usual second layer: what is multiplied must not be large before it is learned
+SMALL = 0.1  # of a usual last layer: what is multiplied must not be large before it is learned
 
 
 class Pairs(AbstractGathered):
-    """A filter of two layers over both ends, times a linear value of the sender.
+    """A filter of three layers over both ends, times a linear value of the sender.
 
     Filters see what both are and how far apart they are (see `Between`). They are between -1 and 1:
     what multiplies itself must not grow in a rollout, nor one extreme pair drown a batch. Filtered
@@ -60,10 +60,10 @@ class Pairs(AbstractGathered):
         own, num_values = place.widths[place.class_name], d + self.means
         self.own_weight = xavier(own, s, h, fan_in=own, fan_out=h)
 
-        def second(width: int) -> nn.Parameter:
+        def last(width: int) -> nn.Parameter:
             return nn.Parameter(SMALL * xavier(h, s, width, fan_in=h, fan_out=d).data)
 
-        self.own_second = second(d)
+        self.own_last = last(d)
 
         def first(width: int) -> nn.Parameter:
             hidden = xavier(width, s, h, fan_in=width, fan_out=h)
@@ -76,7 +76,13 @@ class Pairs(AbstractGathered):
         self.between_weight = ParametersByName(
             {k: first(b.width) for k, b in self.between.items() if b.width}
         )
-        self.second = ParametersByName({k: second(d + HEADS) for k in place.widths})
+        self.middle = ParametersByName(
+            {k: xavier(h, s, h, fan_in=h, fan_out=h) for k in place.widths}
+        )
+        self.middle_bias = ParametersByName(
+            {k: nn.Parameter(torch.zeros(s, h)) for k in place.widths}
+        )
+        self.last = ParametersByName({k: last(d + HEADS) for k in place.widths})
         for k, between in self.between.items():
             self.register_buffer(f"unit_of_{k}", torch.ones(between.num_numbers))
 
@@ -106,7 +112,7 @@ class Pairs(AbstractGathered):
     def literal(self, i: int, seen: SeenByTarget) -> Tensor:
         ours = seen.own @ self.own_weight[:, i]
         total = torch.cat(
-            [ours.relu() @ self.own_second[:, i], ours.new_zeros(*ours.shape[:2], self.means)], -1
+            [ours.relu() @ self.own_last[:, i], ours.new_zeros(*ours.shape[:2], self.means)], -1
         )
         for k, x in seen.others.items():
             theirs = x @ self.weight[k][:, i] + self.bias[k][i]
@@ -116,9 +122,9 @@ class Pairs(AbstractGathered):
                 column = column * seen.local[f] * seen.edges[k][f]
                 both = both + column.unsqueeze(-1) * self.between_weight[k][j, i]
             hidden, values = both.split([self.hidden, self.width], -1)
-            hidden = (hidden + ours.unsqueeze(2)).relu()
-            filters, scores = (hidden @ self.second[k][:, i]).split([self.dim, HEADS], -1)
-            filters = filters.tanh()
+            hidden = hidden + ours.unsqueeze(2)
+            middle = self.middle[k][:, i], self.middle_bias[k][i]
+            filters, scores = read_pair(hidden, middle, self.last[k][:, i])
             counts = seen.allowed[k].unsqueeze(-1)
             summed = (filters * values[..., : self.dim] * counts).sum(2)
             weights = scores.masked_fill(~counts, torch.finfo(scores.dtype).min).softmax(2) * counts
@@ -195,7 +201,8 @@ class Pairs(AbstractGathered):
             some.masked(self.weight[k], others),
             self.bias[k].index_select(0, some.targets).unsqueeze(1),
             between,
-            some.of(self.second[k]),
+            (some.of(self.middle[k]), self.middle_bias[k].index_select(0, some.targets)),
+            some.of(self.last[k]),
         )
 
     def _computed(self, k: str, entries: Entries, at: Tensor, turns: Turns) -> Tensor:
@@ -240,12 +247,13 @@ class Pairs(AbstractGathered):
             used = [f in fields for f in between.column_fields]
             between_weight = self.between_weight[k][used, i] if fields else None
             project = target.project(k, self.weight[k][:, i], self.bias[k][i])
-            senders.append((k, project, fields, between_weight, self.second[k][:, i]))
+            middle = self.middle[k][:, i], self.middle_bias[k][i]
+            senders.append((k, project, fields, between_weight, middle, self.last[k][:, i]))
 
         def add(first: Tensor, own: Tensor, view: View) -> None:
             ours = own.unflatten(0, view.now.present[self.c].shape)
-            total = functional.pad(ours.relu() @ self.own_second[:, i], (0, self.means))
-            for k, project, fields, between_weight, second in senders:
+            total = functional.pad(ours.relu() @ self.own_last[:, i], (0, self.means))
+            for k, project, fields, between_weight, middle, last in senders:
                 present = view.now.present[k]
                 if present.shape[1] == 0:
                     continue
@@ -259,7 +267,7 @@ class Pairs(AbstractGathered):
                 if k == self.c:
                     eye = torch.eye(present.shape[1], dtype=torch.bool, device=present.device)
                     counts = counts & ~eye
-                total += meet(ours, theirs, both, counts, second, self.dim)
+                total += meet(ours, theirs, both, counts, middle, last)
             first.addmm_(total.flatten(0, 1), weight)
 
         nothing = weight.new_zeros(self.hidden)
@@ -282,7 +290,8 @@ class Sent:
     weight: Tensor  # (entry, input, hidden + value)
     bias: Tensor  # (entry, 1, hidden + value)
     between: Tensor | None  # (entry, column, hidden + value)
-    second: Tensor  # (entry, hidden, filter + score)
+    middle: tuple[Tensor, Tensor]  # (entry, hidden, hidden), (entry, hidden)
+    last: Tensor  # (entry, hidden, filter + score)
 
 
 @dataclass(frozen=True)
@@ -300,7 +309,7 @@ class Composed:
         part, entries = self.part, self.entries
         x = entries.read(seen.own(part.c))  # (entry, batch, object, input)
         ours = torch.bmm(x.flatten(1, 2), self.own_weight)
-        alone = torch.bmm(ours.relu(), entries.of(part.own_second))
+        alone = torch.bmm(ours.relu(), entries.of(part.own_last))
         total = functional.pad(alone, (0, part.means)).unflatten(1, x.shape[1:3])
         ours = ours.unflatten(1, x.shape[1:3])
         for k, sent in self.sent.items():
@@ -331,7 +340,6 @@ class Composed:
                     1, each.shape[1:4]
                 )
             own = ours.index_select(0, sent.own[some])
-            found.append(
-                meet(own, theirs, both, here.read(counts), sent.second[some, None, None], part.dim)
-            )
+            middle = sent.middle[0][some], sent.middle[1][some]
+            found.append(meet(own, theirs, both, here.read(counts), middle, sent.last[some]))
         return found[0] if len(found) == 1 else torch.cat(found)
