@@ -8,7 +8,7 @@ standard errors are made from sums over whole episodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -50,6 +50,12 @@ class Gains:
         """Of so many elements, none of which is measured yet."""
         return Gains(np.zeros(num), np.zeros(num), np.zeros(num, dtype=int))
 
+    @staticmethod
+    def joined(parts: Sequence[Gains]) -> Gains:
+        """Those of some elements after those of others."""
+        columns = zip(*((g.mean, g.error, g.groups) for g in parts), strict=True)
+        return Gains(*(np.concatenate(column) for column in columns))
+
     def first(self, num: int) -> Gains:
         """Those of the first elements, such as the edges of a structure."""
         return Gains(self.mean[:num], self.error[:num], self.groups[:num])
@@ -61,6 +67,27 @@ class Gains:
             np.where(where, other.error, self.error),
             np.where(where, other.groups, self.groups),
         )
+
+
+def gains_of_clusters(gains: Tensor, known: Tensor, cluster: Tensor) -> Gains:
+    """Means a value and their standard errors, from sums over whole episodes.
+
+    `gains` and `known`, how many values each sums over, are (transition, target), `cluster` is
+    (transition,).
+
+    >>> ones = torch.ones(4, 1)
+    >>> said = gains_of_clusters(ones, ones, torch.tensor([0, 0, 1, 1]))
+    >>> said.mean.tolist(), said.error.tolist(), said.groups.tolist()
+    ([1.0], [0.0], [2])
+    """
+    groups, here = cluster.cpu().unique(return_inverse=True)
+    zeros = torch.zeros(len(groups), gains.shape[1], dtype=torch.float64)
+    sums = zeros.index_add(0, here, gains.cpu().double()).numpy()
+    counts = zeros.index_add(0, here, known.cpu().double()).numpy()
+    total, num = np.maximum(counts.sum(0), 1), np.maximum((counts > 0).sum(0), 1)
+    mean = sums.sum(0) / total
+    spread = ((sums - mean * counts) ** 2).sum(0) * num / np.maximum(num - 1, 1)
+    return Gains(mean, np.sqrt(spread) / total, num)
 
 
 @dataclass(frozen=True)
@@ -106,12 +133,16 @@ class Portions:
 @torch.no_grad()
 def portions(model: AbstractWorldModel, data: Prepared) -> Portions:
     """What fits into the budget of the data, measured once for all discoveries with them."""
-    full, schema = model.layout.structure(True), model.schema
-    widths = {c: model.layout.of_class(c).shape[1] for c in schema.classes if schema.targets(c)}
+    full, schema = model.largest(), model.schema
+    turned = {
+        c: np.flatnonzero(full.flags[model.layout.of_class(c)].any(0))
+        for c in schema.classes
+        if schema.targets(c)
+    }
 
     @cache
     def taken(num_elements: int, num_rows: int) -> int:
-        some = {c: np.arange(min(width, num_elements)) for c, width in widths.items()}
+        some = {c: each[:num_elements] for c, each in turned.items()}
         chunk = data.rows(data.fullest(num_rows))
         drawn = Receivers.draw(model, chunk, np.random.default_rng(0))
 
@@ -121,7 +152,8 @@ def portions(model: AbstractWorldModel, data: Prepared) -> Portions:
 
         return measure(score).peak
 
-    limits, most = (data.budget.working, data.budget.largest), max(widths.values(), default=1)
+    limits = (data.budget.working, data.budget.largest)
+    most = max(map(len, turned.values()), default=1)
     elements = data.fit(
         "elements",
         lambda: largest_fit(lambda n: taken(n, 1), most, limits[0] // COMPOSED_SHARE, limits[1]),

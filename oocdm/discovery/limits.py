@@ -48,7 +48,8 @@ def limits_of(
 
     for chunk in data.rows(slice(0, SEEN)).chunks(CHUNK, scores):
         ours, theirs = scores(chunk)
-        rises, known = [], []
+        rises: list[np.ndarray] = []
+        known: list[np.ndarray] = []
         for c in ours:
             is_known = chunk.targets.known[c]
             rise = torch.where(is_known, ours[c] - theirs[c], 0.0).double()
@@ -56,8 +57,8 @@ def limits_of(
             known.append(is_known.sum((0, 1)).cpu().numpy())
         found += np.concatenate(rises)
         counts += np.concatenate(known)
-    rise = np.maximum(np.nan_to_num(found / np.maximum(counts, 1)), 0.0)
+    mean = np.maximum(np.nan_to_num(found / np.maximum(counts, 1)), 0.0)
     limits = np.zeros(layout.num_edges)
-    for columns, most in zip(layout.by_target, TIMES * rise, strict=True):
+    for columns, most in zip(layout.by_target, TIMES * mean, strict=True):
         limits[columns[layout.is_edge[columns]]] = most
     return limits

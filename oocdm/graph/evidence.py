@@ -128,12 +128,13 @@ class Evidence:
 
         For the words see `decision_words`.
         """
-        numbers = (
-            np.where(is_tested, values, np.nan)
-            for values in (score, low, high, limit, p_value, stability)
-        )
+        given = {"score": score, "low": low, "high": high, "limit": limit, "p_value": p_value}
+        numbers = {
+            name: np.where(is_tested, values, np.nan)
+            for name, values in {**given, "stability": stability}.items()
+        }
         decision = decision_words(is_tested, is_found, is_rejected)
-        return Evidence(edges, *numbers, decision=decision)
+        return Evidence(edges, **numbers, decision=decision)
 
     def with_given(self, is_required: np.ndarray, is_forbidden: np.ndarray) -> Evidence:
         """The same, but a user gave some edges; what is required cannot be forbidden."""
@@ -149,6 +150,18 @@ class Evidence:
             if name != "decision"
         }
         return Evidence(self.edges, **numbers, decision=decision)
+
+    def replaced(self, places: np.ndarray, other: Evidence) -> Evidence:
+        """The same, but of some edges what another evidence says, which has just those."""
+        columns = {name: values.copy() for name, values in self._columns.items()}
+        columns["decision"] = columns["decision"].astype(object)
+        for name, values in columns.items():
+            values[places] = other._columns[name]
+        return Evidence(self.edges, **columns)
+
+    def at(self, places: np.ndarray, edges: AbstractEdgeSpace) -> Evidence:
+        """What is said of some edges, as that of others in the same order."""
+        return Evidence(edges, **{name: values[places] for name, values in self._columns.items()})
 
     def with_rejected(self, is_rejected: np.ndarray) -> Evidence:
         """The same, but some edges are known not to be there without a test of their own."""

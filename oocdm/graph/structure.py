@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -81,6 +81,19 @@ class Layout:
         num_paths = len(self) - self.num_edges
         both = (("edge", edges, self.num_edges), ("path", paths, num_paths))
         return Structure(self, np.concatenate([_flags(*each) for each in both]))
+
+    def ways(self, names: Collection[str]) -> Structure:
+        """No edge, and of every target the paths with these names.
+
+        >>> from oocdm.graph import ClassEdges
+        >>> from oocdm.schema import ObjectClass, Real, Schema
+        >>> class Ball(ObjectClass):
+        ...     x = Real()
+        >>> Layout(ClassEdges(Schema(Ball)), ("network", "pairs")).ways(["pairs"]).names
+        ['Ball.x by pairs']
+        """
+        paths = np.array([path in names for path in self.paths], dtype=bool)
+        return self.structure(False, np.tile(paths, len(self.edges.targets)))
 
     def of_graph(self, graph: Graph) -> Structure:
         """The structure with the edges of a graph and all paths."""

@@ -206,6 +206,11 @@ class AbstractMethod(ABC):
         return None
 
     @property
+    def focuses(self) -> bool:
+        """Whether targets of its models are learned alone where that pays."""
+        return False
+
+    @property
     def goes_on(self) -> bool:
         """Whether it learns on after the planned iterations while its edges have not settled."""
         return False

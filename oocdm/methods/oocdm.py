@@ -27,6 +27,7 @@ from oocdm.methods.class_method import AbstractClassMethod
 from oocdm.methods.method import Inquiry, LearningState, Term
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.parts.pairs import Pairs
+from oocdm.models.oocdm.predictor import LATE
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import Count, NotNegative, Positive, Probability, Range, Share
@@ -68,6 +69,9 @@ class Oocdm(AbstractClassMethod):
     beta: NotNegative = 1.0  # weight of the estimate, with "three-graphs"
     max_scored: Count = 20_000  # held-out transitions of one search around the estimate, at most
     patience: Count = 4096  # transitions before an edge may be given up; at most half of them
+    # Whether targets that a richer network surely predicts better are learned again, alone: with
+    # what happens between two objects, and with products.
+    focus: bool = True
     # Probability that a single variable is hidden from a training sample, as variable-level
     # discovery will do; half of the samples keep everything.
     hide_variables: Annotated[float, Range(at_least=0, below=1)] = 0.0  # type: ignore[misc]
@@ -85,6 +89,10 @@ class Oocdm(AbstractClassMethod):
     def rule(self) -> Rule:
         """How gains become decisions."""
         return Rule(self.min_effect, self.false_discovery_rate, self.threshold)
+
+    @property
+    def focuses(self) -> bool:
+        return self.focus and self.search_name == "around" and not self.hide_variables
 
     @property
     def weighs_beliefs(self) -> bool:
@@ -108,8 +116,10 @@ class Oocdm(AbstractClassMethod):
         self, layout: Layout, known: np.ndarray | None, testable: np.ndarray
     ) -> tuple[Structure, Structure]:
         estimate, free = super().start(layout, known, testable)
-        # Leaving edges out of the full graph says nothing of paths.
-        return estimate, free.with_paths(self.search_name == "around")
+        if self.search_name == "leave-one-out":
+            return estimate, free.with_paths(False)  # the full graph says nothing of paths
+        late = layout.ways(LATE)
+        return estimate - late, free.with_paths(True) - late
 
     # ---------------------------------------------------------------- learning
 

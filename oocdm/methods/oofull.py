@@ -10,6 +10,7 @@ import numpy as np
 from oocdm.graph import Layout, Structure
 from oocdm.methods.class_method import AbstractClassMethod
 from oocdm.methods.method import Schedule
+from oocdm.models.oocdm.predictor import LATE
 
 
 @dataclass(frozen=True)
@@ -27,4 +28,5 @@ class Oofull(AbstractClassMethod):
     def start(
         self, layout: Layout, known: np.ndarray | None, testable: np.ndarray
     ) -> tuple[Structure, Structure]:
-        return layout.structure(True if known is None else known), layout.structure(False, False)
+        whole = layout.structure(True if known is None else known)
+        return whole - layout.ways(LATE), layout.structure(False, False)

@@ -150,6 +150,10 @@ class AbstractWorldModel(nn.Module):
                 f"{structure.layout!r}. Make it with `model.layout`."
             )
 
+    def largest(self) -> Structure:
+        """The structure of all that it can be asked about for now."""
+        return self.layout.structure(True)
+
     def rows(self, flags: np.ndarray | Tensor) -> Structures:
         """Structures as a matrix of flags, as a call takes them."""
         given = flags if isinstance(flags, Tensor) else torch.tensor(flags)

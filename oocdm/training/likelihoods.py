@@ -9,6 +9,7 @@ import scipy  # whose `stats` loads when it is first used: half a second
 import torch
 from torch import Tensor
 
+from oocdm.discovery.gains import gains_of_clusters
 from oocdm.graph import Structure
 from oocdm.models.prediction import ClassPrediction, Predictions
 from oocdm.models.prepared import Prepared
@@ -75,16 +76,8 @@ def as_normal(prediction: ClassPrediction) -> ClassPrediction:
 
 def _is_better(gains: Tensor, known: Tensor, cluster: Tensor) -> np.ndarray:
     """Which targets gain surely, and enough; (transition, target) gains, and values that count."""
-    groups, here = cluster.cpu().unique(return_inverse=True)
-    num = len(groups)
-    zeros = gains.new_zeros(num, gains.shape[1])
-    sums = zeros.index_add(0, here, gains).numpy()
-    counts = zeros.index_add(0, here, known.to(gains)).numpy()
-    total = np.maximum(counts.sum(0), 1)
-    mean = sums.sum(0) / total
-    # Transitions of one episode are not independent: errors come of sums over whole episodes.
-    spread = ((sums - mean * counts) ** 2).sum(0) * num / max(num - 1, 1)
-    error = np.maximum(np.sqrt(spread) / total, np.finfo(float).tiny)
-    p_value = scipy.stats.t.sf(mean / error, max(num - 1, 1))
-    better: np.ndarray = (mean > LEAST_GAIN) & (p_value < ERROR_RATE)
+    found = gains_of_clusters(gains, known, cluster)
+    error = np.maximum(found.error, np.finfo(float).tiny)
+    p_value = scipy.stats.t.sf(found.mean / error, np.maximum(found.groups - 1, 1))
+    better: np.ndarray = (found.mean > LEAST_GAIN) & (p_value < ERROR_RATE)
     return better

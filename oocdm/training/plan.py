@@ -114,10 +114,10 @@ def make_plan(
 
     `held_out` are data for discovery, None if there is no such phase.
     """
-    learning = _rows_at_once(learned, standing.gradients)
+    learning = _rows_that_fit(learned, standing.gradients)
     polishing = learning
     if polished is not None and (learning.size < len(learned) or len(polished) > len(learned)):
-        polishing = _rows_at_once(polished, standing.gradients)
+        polishing = _rows_that_fit(polished, standing.gradients)
     step = standing.gradients + standing.update
     phases, smallest = {"learning": max(learning.taken, step)}, [learning, polishing]
     if held_out is not None:
@@ -141,7 +141,12 @@ def make_plan(
     return Plan(learning.size, polishing.size, estimate)
 
 
-def _rows_at_once(batch: Batch, gradients: int) -> Fit:
+def rows_at_once(batch: Batch, model: AbstractWorldModel) -> int:
+    """How many rows of a batch are gone through at once; one at least."""
+    return max(_rows_that_fit(batch, sum(p.nbytes for p in model.parameters())).size, 1)
+
+
+def _rows_that_fit(batch: Batch, gradients: int) -> Fit:
     """How many rows of a batch fit, beside gradients of so many bytes; and all bytes of both."""
     budget = batch.data.budget
 

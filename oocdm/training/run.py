@@ -43,7 +43,7 @@ _Seconds = Annotated[float, Range(at_least=0)]
 
 
 class _Round(TypedDict):
-    phase: Literal["discover", "learn", "polish"]
+    phase: Literal["discover", "learn", "focus", "polish"]
     step: _NotNegative
     loss: AnyNumber | None
     edges: _NotNegative
@@ -63,7 +63,7 @@ class _Position(TypedDict):
     structure: list[str]
     evidence: list[Any] | None
     found: list[list[bool]]
-    phase: Literal["discover", "learn", "polish", "done"]
+    phase: Literal["discover", "learn", "focus", "polish", "done"]
     rounds: _NotNegative
     unchanged: _NotNegative
     seconds: _Seconds
@@ -219,6 +219,7 @@ def read_checkpoint(contents: Contents, trainer: Trainer, settings: Settings) ->
         trainer.learned = trainer.model.copy()
         load_weights(trainer.learned, _named(tensors, "learned/"), path)
     trainer.position = position
+    trainer.read_what_is_used()
     check_finite(tensors, path)
     try:
         trainer.rng.bit_generator.state = position.rng

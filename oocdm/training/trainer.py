@@ -25,12 +25,16 @@ from oocdm.models.allocator import (
     resident_memory,
 )
 from oocdm.models.memory import DEFAULT_MEMORY, measure
+from oocdm.models.oocdm.excerpt import merged, places_of, put_back
+from oocdm.models.oocdm.model import OocdmModel
+from oocdm.models.oocdm.parts.pairs import Pairs
 from oocdm.models.prepared import Prepared, Receivers
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.batch import Batch, num_shares
 from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
+from oocdm.training.focus import Focus
 from oocdm.training.given import keep_given, with_given
 from oocdm.training.likelihoods import choose_likelihoods
 from oocdm.training.optimiser import make_optimiser
@@ -173,6 +177,8 @@ class Trainer:
             self._spread(MEASURED * self.memory // WORKING_SHARE // max(used.peak, 1))
         )
         _move(self.model, device)
+        if isinstance(self.model, OocdmModel) and self.method.focuses:
+            self.model.idle = frozenset((Pairs.name,))
         divided = 0 if held_out is data else size // 2 * len(data)
         self._standing = Standing.of(self.model, self.schedule.optimiser, divided)
         budget = self._standing.budget(self.memory, self.schedule.targets_per_class)
@@ -181,7 +187,21 @@ class Trainer:
         if held_out is not data:
             # Discovery may stop early: the transitions that it sees first must be any of them.
             rows = np.random.default_rng(self.seed).permutation(len(held_out))
+            self._held_out_data = held_out, rows
             self.held_out = Prepared.of(self.model, held_out, rows, budget)
+
+    def read_what_is_used(self) -> None:
+        """Prepare the data again if the estimate uses what they were prepared without, or not."""
+        if not isinstance(self.model, OocdmModel) or not self.method.focuses:
+            return
+        pairs = self.model.layout.ways((Pairs.name,))
+        idle = frozenset(() if (self.position.structure & pairs).any() else (Pairs.name,))
+        if idle == self.model.idle or self.held_out is self.training:
+            return
+        self.model.idle = idle
+        data, budget = self.training_data, self.training.budget
+        self.training = Prepared.of(self.model, data, budget=budget)
+        self.held_out = Prepared.of(self.model, *self._held_out_data, budget)
 
     def _spread(self, most: int) -> Transitions:
         """All transitions to learn from, or so many of them, evenly spread."""
@@ -236,6 +256,7 @@ class Trainer:
         rounds = {
             "discover": self._discover_round,
             "learn": self._learn_round,
+            "focus": self._focus_round,
             "polish": self._polish_round,
         }
         clock = Clock(self.position.seconds, max_seconds)
@@ -311,7 +332,41 @@ class Trainer:
         is_late = clock.share >= 1 and not is_over
         self._record("learn", done + len(losses), losses, is_late)
         if is_over or is_late:
-            self._finish_learning()
+            if self.method.focuses and self.held_out is not self.training and not is_late:
+                position.phase = "focus"
+            else:
+                self._finish_learning()
+
+    def _focus_round(self, callback: Callback | None, clock: Clock) -> None:
+        """Learn alone what a richer network predicts better."""
+        assert isinstance(self.model, OocdmModel)  # the methods that focus have them
+        position, losses = self.position, []
+
+        def tell(done: int, total: int, loss: float) -> None:
+            losses.append(loss)
+            _report(callback, "focus", done, total, loss)
+
+        weights = self.priors.weights(self.free.edges)
+        outcomes = Focus(
+            *(self.model, self.method, position.structure, self.free, weights),
+            *(self.training, self.training_data, self.held_out, *self._held_out_data),
+            *(self.rng, clock, tell),
+        ).run()
+        for outcome in outcomes:
+            put_back(self.model, outcome.part)
+            position.structure = merged(position.structure, outcome.structure)
+            if outcome.discovery is not None and position.evidence is not None:
+                places = places_of(outcome.part.layout, self.model.layout)
+                of_edges = places[: outcome.part.layout.num_edges]
+                position.evidence = position.evidence.replaced(
+                    of_edges, outcome.discovery.evidence
+                )
+                position.unchanged *= outcome.has_settled
+        if outcomes:
+            position.found.append(position.structure.edges)
+        self.read_what_is_used()
+        self._record("focus", len(losses), losses, False)
+        self._finish_learning()
 
     def _discover(
         self,
@@ -397,6 +452,9 @@ class Trainer:
         if is_over or is_late:
             calibrate_sigma(self.model, self.prediction_graph, self.held_out, s.final_resolution)
             position.phase = "done"
+            for model in (self.model, self.learned):
+                if isinstance(model, OocdmModel):
+                    model.idle = frozenset()
 
     def _warmth(self, step: int, total: int) -> float:
         """How large a step may be: a new optimiser knows too little of the gradients for full ones.

@@ -7,7 +7,7 @@ predictors of its own for its targets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
@@ -36,22 +36,35 @@ def excerpt_of(model: OocdmModel, targets: Iterable[FieldKey]) -> OocdmModel:
     part = OocdmModel(schema.only(targets), model.options, Scales(scales)).to(model.device)
     part.encoders.load_state_dict(model.encoders.state_dict())
     part.encoders.requires_grad_(False)
-    units = dict(model.named_buffers())
     for c in part.predictors:
+        units = dict(model.predictors[c].named_buffers())
         for name, unit in part.predictors[c].named_buffers():
-            unit.copy_(units[f"predictors.of_{c}.{name}"])
+            unit.copy_(units[name])
     return part.to(model.dtype)
 
 
 @torch.no_grad()
 def put_back(model: OocdmModel, part: OocdmModel) -> None:
     """Give a model the predictors of an excerpt of it, whose encoders are still the model's."""
-    for c in part.predictors:
-        head, other = model.heads[c], part.heads[c]
-        rows = torch.tensor([list(head.targets).index(v) for v in other.targets])
-        ours, theirs = model.predictors[c].parameters(), part.predictors[c].parameters()
-        for mine, given in zip(ours, theirs, strict=True):
-            _replace(mine, given, rows.to(mine.device), _outputs(head, other).to(mine.device))
+    for whole, some, rows, outputs in _pairs(model, part):
+        axes = _axes(whole, some)
+        if not axes:
+            whole.copy_(some)
+            continue
+        found = whole.index_select(axes[0], rows)
+        for axis in axes[1:]:  # other targets need more outputs; those are none of these targets'
+            found.index_copy_(axis, outputs[: some.shape[axis]], some)
+        whole.index_copy_(axes[0], rows, found if len(axes) > 1 else some)
+
+
+@torch.no_grad()
+def take_out(model: OocdmModel, part: OocdmModel) -> None:
+    """Give an excerpt of a model the predictors that the model has."""
+    for whole, some, rows, outputs in _pairs(model, part):
+        found = whole
+        for axis, places in zip(_axes(whole, some), (rows, outputs), strict=False):
+            found = found.index_select(axis, places[: some.shape[axis]])
+        some.copy_(found)
 
 
 def places_of(part: Layout, whole: Layout) -> np.ndarray:
@@ -81,16 +94,23 @@ def _outputs(head: Head, part: Head) -> Tensor:
     return torch.where(at < 5 * part.width, at // part.width * head.width + at % part.width, at)
 
 
-def _replace(mine: Tensor, given: Tensor, rows: Tensor, outputs: Tensor) -> None:
-    """Replace the targets at `rows`: the first axis of another size is that of targets."""
-    differ = [i for i in range(mine.ndim) if mine.shape[i] != given.shape[i]]
-    if not differ:
-        mine.copy_(given)
-        return
-    axis = differ[0]
-    found = mine.index_select(axis, rows)
-    if len(differ) > 1:  # other targets need more outputs; those are none of these targets'
-        found.index_copy_(differ[1], outputs[: given.shape[differ[1]]], given)
-    else:
-        found = given
-    mine.index_copy_(axis, rows, found)
+def _pairs(
+    model: OocdmModel, part: OocdmModel
+) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Each parameter of a model's predictors with the excerpt's, and where that has its targets
+    and outputs."""
+    for c in part.predictors:
+        head, other = model.heads[c], part.heads[c]
+        rows = torch.tensor([list(head.targets).index(v) for v in other.targets])
+        outputs = _outputs(head, other)
+        both = (each.predictors[c].parameters() for each in (model, part))
+        for whole, some in zip(*both, strict=True):
+            yield whole, some, rows.to(whole.device), outputs.to(whole.device)
+
+
+def _axes(whole: Tensor, some: Tensor) -> list[int]:
+    """The axes of targets and of outputs, in this order, if the excerpt has fewer of them.
+
+    Whatever else a weight has is the same in both.
+    """
+    return [i for i in range(whole.ndim) if whole.shape[i] != some.shape[i]]

@@ -72,6 +72,8 @@ class OocdmModel(AbstractWorldModel):
         layout = Layout(ClassEdges.of(schema), paths_of(options))
         super().__init__(layout, used, options.head, options.enrich, options.flag_unknown)
         self.options, self.is_literal = options, literal
+        # Parts that no structure uses for now: what they read beside fields is not made.
+        self.idle: frozenset[str] = frozenset()
         self.takes_receivers = not literal
         self.encoders = ModulesByName(
             {c: Encoder(c, self.featuriser, options) for c in schema.classes}
@@ -133,8 +135,12 @@ class OocdmModel(AbstractWorldModel):
         extra: dict[tuple[str, ...], Tensor] = {}
         for c in self.predictors:
             for part, _ in self.predictors[c].features():
-                extra |= part.observe(before, self.dtype)
+                if part.name not in self.idle:
+                    extra |= part.observe(before, self.dtype)
         return Inputs(inputs.features, inputs.values, inputs.known, inputs.present, extra)
+
+    def largest(self) -> Structure:
+        return self.layout.structure(True) - self.layout.ways(self.idle)
 
     def see(self, inputs: Inputs) -> Seen:
         """Inputs with the encodings of all objects."""

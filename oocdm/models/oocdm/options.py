@@ -23,9 +23,9 @@ class ModelOptions:
     heads: Count = 2  # attention heads, each of width local_dim / heads
     message_dim: Count = 16  # channels summed over the other objects
     decoder_dim: Count = 32
-    # What is bilinear, and what happens between two objects. Both cost time, so they are asked for.
-    product_rank: CountOrZero = 0  # products of two linear maps of all features; 0 for none
-    pairs: bool = False  # filters of both ends of a pair, times values of the sender
+    # What is bilinear, and what happens between two objects: costly, so few targets have them.
+    product_rank: CountOrZero = 4  # products of two linear maps of all features; 0 for none
+    pairs: bool = True  # filters of both ends of a pair, times values of the sender
     pair_hidden: Count = 32  # units of each of the two hidden layers of a pair
     pair_dim: Count = 8  # filtered values that are summed over the senders
     aggregators: tuple[Literal["attention", "sum"], ...] = ("sum",)
@@ -67,6 +67,8 @@ class ModelOptions:
         known_name(name, ("default", "paper"), "preset", ModelError)
         if name == "paper":
             return ModelOptions(
+                product_rank=0,
+                pairs=False,
                 aggregators=("attention",),
                 enrich=False,
                 predict_change=False,

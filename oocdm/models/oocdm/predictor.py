@@ -15,9 +15,14 @@ from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.network import NAME, Network
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.parts import PARTS
+from oocdm.models.oocdm.parts.pairs import Pairs
 from oocdm.models.oocdm.parts.part import AbstractPart, Place
 from oocdm.models.oocdm.products import NAME as PRODUCTS
 from oocdm.models.oocdm.products import Products
+
+
+# Costly ones, which few targets need: they are tried late, and learned for those alone.
+LATE = (PRODUCTS, Pairs.name)
 
 
 def paths_of(options: ModelOptions) -> tuple[str, ...]:
