@@ -42,7 +42,7 @@ FULL_STEPS = 1200  # under all that may be there
 TRIM_ROUNDS, ROUNDS, ROUND_STEPS, PATIENCE = 14, 3, 150, 3
 VARIANTS = 4  # structures that are tried at once
 TRIFLE = 0.003  # nats that may be lost with what is left out
-NEEDED = 0.01  # nats that are lost only with what is needed
+HARM = 0.01  # nats that are won without what does harm
 JUDGED = 4096  # held-out transitions that decide what is left out, at most
 AT_ONCE = 12  # targets of one excerpt
 LEAST, ERRORS = 0.01, 3.0  # nats, and standard errors, that a target must be better by in the end
@@ -229,10 +229,10 @@ class Lesson:
         None if no target is surely predicted better in the end than before.
         """
         method, estimate, unchanged = self.method, self.trim(tell), 0
-        before = self.part.copy()  # what is gained from here on tells how much there was to learn
         discovery: Discovery | None = None
         total = ROUNDS * ROUND_STEPS
         for number in range(ROUNDS):
+            before = self.part.copy()
             contested = self.part.layout.structure(False, False)
             if discovery is not None:
                 size = np.abs(discovery.evidence.score)
@@ -300,19 +300,21 @@ class Trial:
 
     def verdict(self, added: Sequence[float]) -> np.ndarray:
         """What goes for good, given what each variant adds to the target."""
-        nothing, best = np.zeros(0, dtype=int), int(np.argmax(added[: len(self.variants)] or [0]))
+        nothing = np.zeros(0, dtype=int)
         if not self.variants:
             return nothing
-        chosen = self.variants[best]
-        if len(chosen) > 1:
-            self.share = 0.5 if added[0] >= -TRIFLE else self.share / 2
-            return chosen if added[0] >= -TRIFLE else nothing
-        needed = [c for c, nats in zip(self.variants, added, strict=False) if nats < -NEEDED]
+        if len(self.variants[0]) > 1:
+            does_no_harm = added[0] >= -TRIFLE
+            self.share = 0.5 if does_no_harm else self.share / 2
+            return self.variants[0] if does_no_harm else nothing
+        needed = [c for c, nats in zip(self.variants, added, strict=False) if nats < -TRIFLE]
         self.open = np.setdiff1d(self.open, np.concatenate([nothing, *needed]))
-        if added[best] >= -TRIFLE:
-            return chosen
-        self.open = np.setdiff1d(self.open, np.concatenate(self.variants))
-        return nothing
+        # One at a time: of two that can stand in for each other one must stay. The least helpful
+        # goes first, unless another one surely does harm.
+        best = int(np.argmax(added[: len(self.variants)]))
+        if added[best] >= HARM:
+            return self.variants[best]
+        return self.variants[0] if added[0] >= -TRIFLE else nothing
 
 
 def _falling(share: float) -> float:

@@ -358,9 +358,7 @@ class Trainer:
             if outcome.discovery is not None and position.evidence is not None:
                 places = places_of(outcome.part.layout, self.model.layout)
                 of_edges = places[: outcome.part.layout.num_edges]
-                position.evidence = position.evidence.replaced(
-                    of_edges, outcome.discovery.evidence
-                )
+                position.evidence = position.evidence.replaced(of_edges, outcome.discovery.evidence)
                 position.unchanged *= outcome.has_settled
         if outcomes:
             position.found.append(position.structure.edges)

@@ -94,9 +94,7 @@ def _outputs(head: Head, part: Head) -> Tensor:
     return torch.where(at < 5 * part.width, at // part.width * head.width + at % part.width, at)
 
 
-def _pairs(
-    model: OocdmModel, part: OocdmModel
-) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+def _pairs(model: OocdmModel, part: OocdmModel) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
     """Each parameter of a model's predictors with the excerpt's, and where that has its targets
     and outputs."""
     for c in part.predictors:

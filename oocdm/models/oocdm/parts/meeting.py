@@ -11,9 +11,7 @@ HEADS = 2  # of means over the senders, each weighted in its own way
 HEAD_DIM = 2
 
 
-def read_pair(
-    hidden: Tensor, middle: tuple[Tensor, Tensor], last: Tensor
-) -> tuple[Tensor, Tensor]:
+def read_pair(hidden: Tensor, middle: tuple[Tensor, Tensor], last: Tensor) -> tuple[Tensor, Tensor]:
     """Filters, and scores of means, from the first hidden layer before it is bent.
 
     `hidden` is (.., hidden) for weights (hidden, out), or (entry, .., hidden) if every entry has
