@@ -25,7 +25,6 @@ from oocdm.models.hiding import hiding
 from oocdm.models.memory import rows_at_once
 from oocdm.models.world_model import AbstractWorldModel
 
-
 LIMIT = 0.05  # nats: a network is less exact about what it rarely saw hidden
 
 

@@ -20,7 +20,6 @@ from oocdm.models.oocdm.parts.part import AbstractPart, Place
 from oocdm.models.oocdm.products import NAME as PRODUCTS
 from oocdm.models.oocdm.products import Products
 
-
 # Costly ones, which few targets need: they are tried late, and learned for those alone.
 LATE = (PRODUCTS, Pairs.name)
 
