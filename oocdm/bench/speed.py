@@ -22,6 +22,7 @@ from oocdm.graph import ClassGraph, Structure
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.oocdm.predictor import LATE
 from oocdm.models.prepared import Prepared, known_counts, mean_scores
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractPredictor
@@ -133,7 +134,7 @@ def _pair(data: Dataset, preset: str) -> tuple[OocdmModel, OocdmModel]:
 
 
 def _full(model: OocdmModel) -> Structure:
-    return model.layout.structure(True)
+    return model.layout.structure(True) - model.layout.ways(LATE)
 
 
 def _edges(model: OocdmModel, data: Dataset) -> Structure:

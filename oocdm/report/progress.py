@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _PHASES = {
     "discover": "Testing edges",
     "learn": "Learning the graph",
+    "focus": "Learning what is hard",
     "polish": "Polishing the model",
 }
 _SPEED_SECONDS = 120  # speed is averaged over so long, since discovery comes between steps

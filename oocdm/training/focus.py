@@ -27,7 +27,7 @@ from oocdm.methods.method import AbstractMethod, Inquiry, LearningState, Term
 from oocdm.models.oocdm.excerpt import excerpt_of, places_of, take_out, within
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.predictor import LATE
-from oocdm.models.prepared import Prepared, Receivers
+from oocdm.models.prepared import Budget, Prepared, Receivers
 from oocdm.training.batch import Batch
 from oocdm.training.clock import Clock
 from oocdm.training.optimiser import make_optimiser
@@ -47,6 +47,9 @@ JUDGED = 4096  # held-out transitions that decide what is left out, at most
 AT_ONCE = 12  # targets of one excerpt
 LEAST, ERRORS = 0.01, 3.0  # nats, and standard errors, that a target must be better by in the end
 CHUNK = 256
+
+MOST_OBJECTS = 64  # of a class, where pairs of objects can still be gone through
+KEPT = 2**28  # bytes of what is read of the data, made when needed if it is more
 
 Tell = Callable[[int, int, float], None]  # steps done, of how many, and the loss
 
@@ -111,6 +114,17 @@ class Focus:
         return [t for t, more in zip(layout.edges.targets, is_more, strict=True) if more]
 
 
+def focus_bytes(model: OocdmModel, *data: Dataset) -> int:
+    """What it takes beside the model: of as many targets as there may be at once."""
+    part = excerpt_of(model, model.schema.all_targets[:AT_ONCE])
+    taken = 3 * sum(p.nbytes for p in part.parameters())  # with gradients and Adam's moments
+    for each in data:
+        prepared = Prepared.of(part, each, budget=Budget(kept=0))
+        kept = prepared.num_bytes
+        taken += kept if kept <= KEPT else prepared.rows(slice(0, BATCH)).num_bytes
+    return taken
+
+
 class Lesson:
     """Learning an excerpt: first under all that may be there, then around an estimate."""
 
@@ -119,7 +133,7 @@ class Lesson:
         self.rng, self.clock = focus.rng, focus.clock
         assert isinstance(focus.method, Oocdm)
         self.method = replace(focus.method, num_graphs=NUM_GRAPHS)
-        budget = replace(focus.training.budget, kept=focus.training.budget.kept // 2)
+        budget = replace(focus.training.budget, kept=KEPT)
         self.training = Prepared.of(part, focus.training_data, budget=budget)
         self.held_out = Prepared.of(part, focus.held_out_data, focus.held_out_rows, budget)
         before, free = (within(s, part.layout) for s in (focus.estimate, focus.free))

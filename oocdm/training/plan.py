@@ -109,10 +109,12 @@ def make_plan(
     polished: Batch | None,
     held_out: Prepared | None,
     memory: int,
+    focus: int | None = None,
 ) -> Plan:
     """Measure a little of each phase; raise a `ModelError` if not even that fits.
 
-    `held_out` are data for discovery, None if there is no such phase.
+    `held_out` are data for discovery, and `focus` are the bytes that learning single targets alone
+    takes; None if there is no such phase.
     """
     learning = _rows_that_fit(learned, standing.gradients)
     polishing = learning
@@ -125,6 +127,8 @@ def make_plan(
         portion = portions(learned.model, held_out)
         phases["discovery"] = standing.gradients + portion.taken
         smallest.append(Fit(portion.rows, portion.taken))
+    if focus is not None:
+        phases["focus"] = standing.gradients + focus
     if polished is not None:
         phases["polishing"] = max(polishing.taken, step)
     inputs = sum(each.num_bytes for each in prepared if isinstance(each.source, Kept))

@@ -34,7 +34,7 @@ from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.batch import Batch, num_shares
 from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
-from oocdm.training.focus import Focus
+from oocdm.training.focus import MOST_OBJECTS, Focus, focus_bytes
 from oocdm.training.given import keep_given, with_given
 from oocdm.training.likelihoods import choose_likelihoods
 from oocdm.training.optimiser import make_optimiser
@@ -45,6 +45,8 @@ from oocdm.training.settling import most_iterations
 logger = logging.getLogger(__name__)
 
 CONTESTED = (0.005, 0.6)  # nats, of either sign, that may be an artefact of training
+LEAST_LEARNED = 500  # steps of learning, before which nobody can tell what is hard to learn
+FOCUS_SHARE = 0.3  # of limited time that learning single targets alone may take
 FIRST_DISCOVERY_SHARE = 0.5  # of limited time that discovery before any training may take
 POLISH_ROUND = 500  # steps of polishing between checkpoints
 LONGEST_POLISH = 10.0  # learning rates that a weight may move in one step of polishing
@@ -152,7 +154,12 @@ class Trainer:
                 batch(polished, True) if self.schedule.polish_steps else None,
                 self.held_out if _discovers(self.method) and self.free.any() else None,
                 self.memory,
+                self._focus_bytes() if self.free.any() and self._focuses else None,
             )
+
+    def _focus_bytes(self) -> int:
+        assert isinstance(self.model, OocdmModel)  # the methods that focus have them
+        return focus_bytes(self.model, self.training_data, self._held_out_data[0])
 
     def _prepare(self, data: Dataset, device: str) -> None:
         """Hold out episodes, build the model in the units of the others, and read all of them."""
@@ -263,7 +270,7 @@ class Trainer:
         while self.position.phase != "done":
             phase = self.position.phase
             began = self.position.began.setdefault(phase, clock.elapsed)
-            clock.start(began, self._learning_share if phase == "learn" else 1.0)
+            clock.start(began, self._share_of(phase))
             rounds[phase](callback, clock)
             self.position.seconds = clock.elapsed
             if not self.position.history:
@@ -274,12 +281,21 @@ class Trainer:
             if checkpoint is not None:
                 checkpoint()
 
-    @property
-    def _learning_share(self) -> float:
-        """The part of all samples, and so of limited time, that learning may take."""
+    def _share_of(self, phase: str) -> float:
+        """The part of the time that is left, if it is limited, that a phase may take."""
         s = self.schedule
         learning = s.planned_steps * s.batch_size
-        return learning / (learning + s.polish_steps * s.polish_batch_size)
+        share = learning / (learning + s.polish_steps * s.polish_batch_size)
+        shares = {"learn": share}
+        if self._focuses:
+            shares = {"learn": (1 - FOCUS_SHARE) * share, "focus": FOCUS_SHARE}
+        return shares.get(phase, 1.0)
+
+    @property
+    def _focuses(self) -> bool:
+        """Whether single targets may be learned alone: on held-out episodes, in small worlds."""
+        most = max(self.training_data.max_counts.values())
+        return self.method.focuses and self.held_out is not self.training and most <= MOST_OBJECTS
 
     # ---------------------------------------------------------------- the phases
 
@@ -332,7 +348,7 @@ class Trainer:
         is_late = clock.share >= 1 and not is_over
         self._record("learn", done + len(losses), losses, is_late)
         if is_over or is_late:
-            if self.method.focuses and self.held_out is not self.training and not is_late:
+            if self._focuses and done + len(losses) >= LEAST_LEARNED:
                 position.phase = "focus"
             else:
                 self._finish_learning()
