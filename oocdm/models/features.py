@@ -151,7 +151,7 @@ class Featuriser:
         self.raw_width = {c: max(f.size for f in fields[c]) for c in schema.classes}
         self.width = {c: max(self._width(f) for f in fields[c]) for c in schema.classes}
         self.components = {
-            c: max([schema.field(c, v).size for v in schema.targets(c)], default=1)
+            c: max([field.size for field in fields[c] if field.is_target], default=1)
             for c in schema.classes
         }
 

@@ -60,7 +60,9 @@ class Head(nn.Module):
         self.options = options
         self.scales = ClassScales(schema, c, scales)
         self.targets: dict[str, Field] = {v: schema.field(c, v) for v in schema.targets(c)}
-        self.width = max((field.size for field in self.targets.values()), default=1)
+        # As wide for some targets as for all that a class could have: they share weights.
+        self._states = [field for field in schema.fields(c).values() if field.is_target]
+        self.width = max((field.size for field in self._states), default=1)
         self._rows = [list(schema.fields(c)).index(v) for v in self.targets]
         for name, sign in (("low", -1.0), ("high", 1.0)):
             bounds = [_bound_of(field, name, sign) for field in self.targets.values()]
@@ -74,8 +76,9 @@ class Head(nn.Module):
     @property
     def num_outputs(self) -> int:
         """How many numbers a network must give for a target."""
-        choices = [f.size * f.num_codes for f in self.targets.values() if f.is_choice]
-        return max([(5 if any(self.may_mix) else 2) * self.width, *choices])
+        choices = [f.size * f.num_codes for f in self._states if f.is_choice]
+        may_mix = any(field.may_be_mixture for field in self._states)
+        return max([(5 if may_mix else 2) * self.width, *choices])
 
     @property
     def has_auto(self) -> bool:
@@ -95,7 +98,7 @@ class Head(nn.Module):
     @property
     def num_linear_outputs(self) -> int:
         """How many numbers a linear map must give for a target."""
-        choices = [f.size * f.num_codes for f in self.targets.values() if f.is_choice]
+        choices = [f.size * f.num_codes for f in self._states if f.is_choice]
         return max([2 * self.width, *choices])
 
     def num_linear(self, v: str) -> int:

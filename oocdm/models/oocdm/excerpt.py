@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from oocdm.graph import Layout, Structure
-from oocdm.models.head import Head
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.scales import Scales
 from oocdm.schema import FieldKey
@@ -33,38 +32,29 @@ def excerpt_of(model: OocdmModel, targets: Iterable[FieldKey]) -> OocdmModel:
     """
     schema = model.schema
     scales = {(c, f): model.scale(c, f) for c in schema.classes for f in schema.fields(c)}
-    part = OocdmModel(schema.only(targets), model.options, Scales(scales)).to(model.device)
+    part = OocdmModel(schema.only(targets), model.options, Scales(scales))
+    part = part.to(model.device, model.dtype)
     part.encoders.load_state_dict(model.encoders.state_dict())
     part.encoders.requires_grad_(False)
     for c in part.predictors:
         units = dict(model.predictors[c].named_buffers())
         for name, unit in part.predictors[c].named_buffers():
             unit.copy_(units[name])
-    return part.to(model.dtype)
+    return part
 
 
 @torch.no_grad()
 def put_back(model: OocdmModel, part: OocdmModel) -> None:
     """Give a model the predictors of an excerpt of it, whose encoders are still the model's."""
-    for whole, some, rows, outputs in _pairs(model, part):
-        axes = _axes(whole, some)
-        if not axes:
-            whole.copy_(some)
-            continue
-        found = whole.index_select(axes[0], rows)
-        for axis in axes[1:]:  # other targets need more outputs; those are none of these targets'
-            found.index_copy_(axis, outputs[: some.shape[axis]], some)
-        whole.index_copy_(axes[0], rows, found if len(axes) > 1 else some)
+    for whole, some, axis, rows in _pairs(model, part):
+        whole.index_copy_(axis, rows, some)
 
 
 @torch.no_grad()
 def take_out(model: OocdmModel, part: OocdmModel) -> None:
     """Give an excerpt of a model the predictors that the model has."""
-    for whole, some, rows, outputs in _pairs(model, part):
-        found = whole
-        for axis, places in zip(_axes(whole, some), (rows, outputs), strict=False):
-            found = found.index_select(axis, places[: some.shape[axis]])
-        some.copy_(found)
+    for whole, some, axis, rows in _pairs(model, part):
+        some.copy_(whole.index_select(axis, rows))
 
 
 def places_of(part: Layout, whole: Layout) -> np.ndarray:
@@ -85,30 +75,18 @@ def merged(whole: Structure, part: Structure) -> Structure:
     return Structure(whole.layout, flags)
 
 
-def _outputs(head: Head, part: Head) -> Tensor:
-    """Where the outputs of an excerpt's head are among those of the whole one.
+def _pairs(model: OocdmModel, part: OocdmModel) -> Iterator[tuple[Tensor, Tensor, int, Tensor]]:
+    """Each parameter of a model's predictors, the excerpt's, and where that has its targets.
 
-    Numbers come in blocks as wide as the widest field; choices come from the beginning.
+    The axis of targets is the only one that may differ; if none does, all of them are there.
     """
-    at = torch.arange(part.num_outputs)
-    return torch.where(at < 5 * part.width, at // part.width * head.width + at % part.width, at)
-
-
-def _pairs(model: OocdmModel, part: OocdmModel) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Each parameter of a model's predictors with the excerpt's, and where that has its targets
-    and outputs."""
     for c in part.predictors:
-        head, other = model.heads[c], part.heads[c]
-        rows = torch.tensor([list(head.targets).index(v) for v in other.targets])
-        outputs = _outputs(head, other)
+        names = list(model.heads[c].targets)
+        rows = torch.tensor([names.index(v) for v in part.heads[c].targets], device=model.device)
         both = (each.predictors[c].parameters() for each in (model, part))
         for whole, some in zip(*both, strict=True):
-            yield whole, some, rows.to(whole.device), outputs.to(whole.device)
-
-
-def _axes(whole: Tensor, some: Tensor) -> list[int]:
-    """The axes of targets and of outputs, in this order, if the excerpt has fewer of them.
-
-    Whatever else a weight has is the same in both.
-    """
-    return [i for i in range(whole.ndim) if whole.shape[i] != some.shape[i]]
+            differ = [i for i in range(whole.ndim) if whole.shape[i] != some.shape[i]]
+            if differ:
+                yield whole, some, differ[0], rows
+            else:
+                yield whole, some, 0, torch.arange(len(whole), device=model.device)

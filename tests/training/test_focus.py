@@ -1,0 +1,156 @@
+"""Learning single targets alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from oocdm import FitResult, Oocdm, Progress, Schedule, fit, resume
+from oocdm.data.dataset import Dataset
+from oocdm.discovery import Gains
+from oocdm.graph import ClassEdges, Layout, Structure
+from oocdm.schema import ObjectClass, Real, Schema
+from oocdm.training import focus, trainer
+from oocdm.training.focus import TRIFLE, VARIANTS, Trial
+from tests.training.toys import assert_same
+
+
+class Ball(ObjectClass):
+    place = Real(static=True)
+    charge = Real(static=True)
+    colour = Real(static=True)
+    speed = Real()
+    size = Real()
+
+
+SCHEMA = Schema(Ball)
+FORCES = {"self.place", "Ball[*].place", "Ball[*].charge"}
+SCHEDULE = Schedule(
+    iterations=2, steps_per_iteration=75, polish_steps=150, patience=9, batch_size=128
+)
+
+
+def balls(seed: int, num: int = 3000) -> Dataset:
+    """Speeds that are sums of charges over squared distances, in single steps; sizes shrink."""
+    rng = np.random.default_rng(seed)
+    place, charge, colour = rng.uniform(-2, 2, (3, num, 4))
+    size = rng.uniform(1, 2, (num, 4))
+    apart = place[:, :, None] - place[:, None]
+    force = (charge[:, None] * apart / (apart**2 + 0.3) ** 1.5).sum(2)
+    force += 0.1 * rng.standard_normal(force.shape)
+    shrunk = 0.9 * size + 0.02 * rng.standard_normal(size.shape)
+    fixed = {"place": place, "charge": charge, "colour": colour}
+    columns = {name: np.stack([x, x], axis=1) for name, x in fixed.items()}
+    columns |= {
+        "speed": np.stack([np.zeros_like(force), force], axis=1),
+        "size": np.stack([size, shrunk], axis=1),
+    }
+    episode, step, obj = np.indices(columns["speed"].shape)
+    columns |= {"episode": episode, "step": step, "object": obj}
+    frame = pd.DataFrame({name: column.ravel() for name, column in columns.items()})
+    return Dataset.from_frames({"Ball": frame}, SCHEMA)
+
+
+def short(patch: pytest.MonkeyPatch, steps: int, rounds: int) -> None:
+    """Learn for less long than usual."""
+    patch.setattr(trainer, "LEAST_LEARNED", 100)
+    patch.setattr(focus, "FULL_STEPS", steps)
+    patch.setattr(focus, "ROUND_STEPS", steps // 8)
+    patch.setattr(focus, "TRIM_ROUNDS", rounds)
+    patch.setattr(focus, "ROUNDS", 2)
+
+
+def causes(result: FitResult, target: str) -> set[str]:
+    """The causes that were found."""
+    frame = result.evidence.to_frame()
+    names = frame.edge[frame.decision == "yes"]
+    return {name.split(" <- ")[1] for name in names if name.startswith(f"{target} <-")}
+
+
+def test_what_is_between_objects_is_found_by_learning_it_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    short(monkeypatch, steps=500, rounds=8)
+    learned: list[str] = []
+    asked = focus.Focus.unexplained
+
+    def unexplained(self: focus.Focus) -> list[str]:
+        learned.extend(asked(self))
+        return list(learned)
+
+    monkeypatch.setattr(focus.Focus, "unexplained", unexplained)
+    data = balls(0)
+    without = fit(data, method=Oocdm(schedule=SCHEDULE, focus=False), seed=0)
+    assert not causes(without, "Ball.speed") >= FORCES
+    result = fit(data, method=Oocdm(schedule=SCHEDULE), seed=0)
+    assert learned == ["Ball.speed"]  # what is simple is not learned again
+    assert causes(result, "Ball.speed") >= FORCES
+    assert causes(result, "Ball.size") == {"self.size"}
+    assert "Ball.speed by pairs" in result.model.structure(result.graph).names
+
+
+def test_a_run_goes_on_from_there_to_the_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short(monkeypatch, steps=16, rounds=2)
+    monkeypatch.setattr(focus, "UNEXPLAINED", -np.inf)
+    monkeypatch.setattr(focus, "SURE", -np.inf)
+    monkeypatch.setattr(focus, "LEAST", -np.inf)
+    monkeypatch.setattr(focus, "ERRORS", -np.inf)
+    data, method = balls(0, num=200), Oocdm(schedule=SCHEDULE)
+    whole = fit(data, method=method, seed=0)
+    assert any(row["phase"] == "focus" for row in whole.history)
+    for phase in ("focus", "polish"):
+
+        def stop(now: Progress, phase: str = phase) -> None:
+            if now.phase == phase and now.step == 10:
+                raise KeyboardInterrupt
+
+        folder = tmp_path / phase
+        with pytest.raises(KeyboardInterrupt):
+            fit(data, method=method, seed=0, folder=folder, callback=stop)
+        assert_same(resume(folder, data), whole)
+
+
+# ---------------------------------------------------------------- what is left out for trial
+
+
+LAYOUT = Layout(ClassEdges.of(SCHEMA), ("network",))
+
+
+def gains(mean: np.ndarray) -> Gains:
+    return Gains(mean, np.zeros(len(mean)), np.full(len(mean), 9))
+
+
+def test_many_go_at_once_then_fewer_then_single_ones() -> None:
+    everything, order = LAYOUT.structure(True), np.arange(len(LAYOUT)).astype(float)
+    trial = Trial(np.arange(8))
+    first = trial.propose(everything, gains(order))
+    assert [chosen.tolist() for chosen in first] == [[0, 1, 2, 3]] * VARIANTS  # the least helpful
+    assert not len(trial.verdict([-0.5] * VARIANTS))
+    assert trial.propose(everything, gains(order))[0].tolist() == [0, 1]
+    assert not len(trial.verdict([-0.5] * VARIANTS))
+    assert [c.tolist() for c in trial.propose(everything, gains(order))] == [[0], [1], [2], [3]]
+
+
+def test_what_does_no_good_goes_and_what_is_needed_is_not_asked_for_again() -> None:
+    everything, order = LAYOUT.structure(True), np.arange(len(LAYOUT)).astype(float)
+    trial = Trial(np.arange(4))
+    trial.propose(everything, gains(order))
+    assert trial.verdict([-TRIFLE / 2] * VARIANTS).tolist() == [0, 1]
+    left = Structure(LAYOUT, np.isin(np.arange(len(LAYOUT)), [2, 3]))
+    assert [c.tolist() for c in trial.propose(left, gains(order))] == [[2], [3]]
+    assert not len(trial.verdict([-0.2, -0.3, 0.0, 0.0]))
+    assert trial.propose(left, gains(order)) == []
+
+
+def test_of_single_ones_the_least_helpful_goes_unless_another_does_harm() -> None:
+    everything, order = LAYOUT.structure(True), np.arange(len(LAYOUT)).astype(float)
+    for added, expected in (([0.0, 0.005], [0]), ([0.0, 0.5], [1]), ([-0.5, 0.0], [])):
+        trial = Trial(np.arange(2))
+        trial.share = 0.0
+        trial.propose(everything, gains(order))
+        assert trial.verdict([*added, 0.0, 0.0]).tolist() == expected
