@@ -111,7 +111,7 @@ def _edges(result: FitResult, world: GeneratedWorld, data: Dataset) -> list[dict
     True edges have what they are worth, in nats a number of the target.
     """
     assert world.true_graph is not None
-    testable = ClassEdges.of(data.schema).testable(data.max_counts)
+    testable = ClassEdges.of(data.schema).testable(data.max_counts, data.constants)
     true, found = world.true_graph.mask, result.class_graph.mask
     worths = {str(edge): worth for edge, worth in world.worths().items()}
     rows = []

@@ -267,7 +267,7 @@ class _Trial:
 
     @property
     def _testable(self) -> np.ndarray:
-        return self.model.edges.testable(self.data.max_counts)
+        return self.model.edges.testable(self.data.max_counts, self.data.constants)
 
     def _check_start(self) -> bool:
         """Whether the method takes a known graph, as it should unless it refuses."""

@@ -128,6 +128,27 @@ class Dataset(Log):
         """The largest number of objects of each class that are present in any one step."""
         return {c: int(cells.places.counts.max()) for c, cells in self.cells.items()}
 
+    @cached_property
+    def constants(self) -> tuple[str, ...]:
+        """The fields that have a single value in the whole log, as far as it is known.
+
+        >>> import pandas as pd
+        >>> from oocdm.schema import ObjectClass, Real
+        >>> class Ball(ObjectClass):
+        ...     x, mass = Real(), Real(static=True)
+        >>> log = pd.DataFrame({"episode": 0, "step": [0, 1], "object": 0, "x": [0.0, 1.0],
+        ...                     "mass": 2.0})
+        >>> Dataset.from_frames({"Ball": log}, Schema(Ball)).constants
+        ('Ball.mass',)
+        """
+        found = []
+        for c, cells in self.cells.items():
+            for f in self.schema.fields(c):
+                known = cells.values[f][cells.observed[f]]
+                if len(known) > 1 and (known == known[0]).all():
+                    found.append(f"{c}.{f}")
+        return tuple(found)
+
     def object_number(self, episode: int, class_name: str, name: str | int) -> int:
         """The place of a named object in the arrays of an episode: the i of `Car[i]`.
 

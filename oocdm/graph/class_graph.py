@@ -6,7 +6,7 @@ A space of edges makes graphs and a graph knows its space, so both stand here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Annotated, Any
@@ -61,19 +61,25 @@ class AbstractEdgeSpace(ABC):
     def num_pairs(self, counts: Mapping[str, int]) -> np.ndarray:
         """For how many pairs of variables each edge stands, with so many objects."""
 
-    def testable(self, max_counts: Mapping[str, int]) -> np.ndarray:
-        """Which edges can occur at all when a class never has more than `max_counts` objects.
+    def testable(
+        self, max_counts: Mapping[str, int], constants: Collection[str] = ()
+    ) -> np.ndarray:
+        """Which edges data can tell of when a class never has more than `max_counts` objects.
 
         A global edge from a class to itself needs two objects of it; any edge needs one object
-        at both ends.
+        at both ends. Nor can it be told what causes, or follows from, fields that are constant,
+        such as "Block.s1".
         """
         edges = ClassEdges.of(self.schema).edges
         need = [2 if not e.is_local and e.source_class == e.target_class else 1 for e in edges]
-        is_there = [
-            max_counts[e.source_class] >= n and max_counts[e.target_class] >= n
+        is_testable = [
+            max_counts[e.source_class] >= n
+            and max_counts[e.target_class] >= n
+            and e.cause not in constants
+            and e.target not in constants
             for e, n in zip(edges, need, strict=True)
         ]
-        return self.spread(np.array(is_there, dtype=bool))
+        return self.spread(np.array(is_testable, dtype=bool))
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ class FieldReport:
     accuracy: float | None
     coverage: float | None
     count: int
+    is_constant: bool = False  # had a single value in training, and is no part of AILL
 
     def __str__(self) -> str:
         if self.log_likelihood is None:
@@ -57,6 +58,8 @@ class FieldReport:
             parts.append(f"accuracy {self.accuracy:.4f}")
         if self.coverage is not None:
             parts.append(f"90 % interval covers {100 * self.coverage:.1f} %")
+        if self.is_constant:
+            parts.append("not in AILL: a single value in training")
         return ", ".join(parts)
 
 
@@ -112,7 +115,8 @@ def evaluate(
 
     For each field, log-likelihoods are summed over all known values of objects present before
     and after a step and divided by their number; AILL is the sum over all fields. A field without
-    any such value has no figures, and AILL leaves it out.
+    any such value has no figures, and AILL leaves it out. So it does with what had a single value in
+    training: how sure a model is of that says nothing of the model.
     """
     checked_result("evaluate", result)
     data = checked_data("evaluate", data)
@@ -145,8 +149,12 @@ def evaluate(
             known = targets.known[c][..., i]
             value = targets.values[c][..., i, : schema.field(c, v).size]
             total += _tally(predictions, c, v, scores[c][..., i], value, known)
-    fields = {f"{c}.{v}": _report(schema.field(c, v).is_choice, t) for (c, v), t in sums.items()}
-    means = (report.log_likelihood for report in fields.values())
+    constants = () if seen is None else seen.constants
+    fields = {
+        f"{c}.{v}": _report(schema.field(c, v).is_choice, t, f"{c}.{v}" in constants)
+        for (c, v), t in sums.items()
+    }
+    means = (report.log_likelihood for report in fields.values() if not report.is_constant)
     aill = sum((mean for mean in means if mean is not None), 0.0)
     outside = () if seen is None else tuple(seen.notes(counts))
     return Evaluation(aill, fields, len(data), outside)
@@ -178,7 +186,7 @@ def _tally(
     return np.array([log_likelihood, squared, hits, covered, float(known.sum())])
 
 
-def _report(is_choice: bool, total: np.ndarray) -> FieldReport:
+def _report(is_choice: bool, total: np.ndarray, is_constant: bool) -> FieldReport:
     log_likelihood, squared, hits, covered, count = total
     if count == 0:
         return FieldReport(None, None, None, None, count=0)
@@ -188,4 +196,5 @@ def _report(is_choice: bool, total: np.ndarray) -> FieldReport:
         accuracy=hits / count if is_choice else None,
         coverage=covered / count if not is_choice else None,
         count=int(count),
+        is_constant=is_constant,
     )

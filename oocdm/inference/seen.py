@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
@@ -42,18 +42,21 @@ class SeenField:
     high: tuple[float, ...] = ()
     most: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
+    is_constant: bool = False  # a single value in the whole log, after steps, too
 
     @staticmethod
-    def of(field: Field, values: np.ndarray) -> SeenField:
+    def of(field: Field, values: np.ndarray, is_constant: bool = False) -> SeenField:
         """From known values, (value, *shape)."""
         if len(values) == 0:
             return SeenField(0)
         if is_choice(field):
             counts = np.bincount(field.to_codes(values).astype(int), minlength=field.num_codes)
-            return SeenField(len(values), shares=tuple((counts / len(values)).tolist()))
+            shares = tuple((counts / len(values)).tolist())
+            return SeenField(len(values), shares=shares, is_constant=is_constant)
         numbers = values.reshape(len(values), field.size).astype(np.float64)
         found = np.quantile(numbers, [0.0, TAIL, 1.0 - TAIL, 1.0], axis=0)
-        return SeenField(len(values), *(tuple(ends) for ends in found.tolist()))
+        least, low, high, most = (tuple(each) for each in found.tolist())
+        return SeenField(len(values), least, low, high, most, is_constant=is_constant)
 
     def is_outside(self, field: Field, values: Tensor) -> Tensor:
         """Which values (..., *shape) lie beyond the quantiles, or in a category hardly seen."""
@@ -115,16 +118,22 @@ class Seen:
     fields: Mapping[str, SeenField]
 
     @staticmethod
-    def of(data: Dataset) -> Seen:
-        """What a dataset shows before its steps."""
+    def of(data: Dataset, constants: Collection[str] = ()) -> Seen:
+        """What a dataset shows before its steps; some fields are constant in the whole log."""
         found = {}
         for c in data.schema.classes:
             cells = data.cells[c]
             pick = cells.places.take(data.starts)[1]
             for f, field in data.schema.fields(c).items():
                 known = pick(cells.values[f])[pick(cells.observed[f])]
-                found[f"{c}.{f}"] = SeenField.of(field, known)
+                name = f"{c}.{f}"
+                found[name] = SeenField.of(field, known, name in constants)
         return Seen(data.schema, found)
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """The fields that had a single value: nothing was there to learn about them."""
+        return tuple(name for name, seen in self.fields.items() if seen.is_constant)
 
     def __getitem__(self, name: str) -> SeenField:
         return self.fields[known_name(name, self.fields, "field", ModelError)]
@@ -196,8 +205,8 @@ class Seen:
         fields = {}
         for name, row in rows.items():
             kind = schema.field(*schema.split(name))
-            numbers: Any = {k: tuple(v) for k, v in row.items() if k != "count"}
-            fields[name] = SeenField(row["count"], **numbers)
+            columns: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
+            fields[name] = SeenField(**columns)
             _check(f"{where}: `{name}`", kind, fields[name])
         return Seen(schema, fields)
 
@@ -218,6 +227,7 @@ class _Row(TypedDict):
     high: list[float]
     most: list[float]
     shares: list[Annotated[float, Range(at_least=0, at_most=1)]]
+    is_constant: bool
 
 
 def _plain(value: Any) -> Any:
@@ -227,6 +237,8 @@ def _plain(value: Any) -> Any:
 def _check(where: str, kind: Field, seen: SeenField) -> None:
     """Raise a `ModelError` unless this can have been seen of such a field."""
     ends = (seen.least, seen.low, seen.high, seen.most)
+    if seen.is_constant and (seen.least != seen.most or max(seen.shares, default=1.0) < 1.0):
+        raise ModelError(f"{where}: expected a single value of what is constant, got more.")
     is_chosen, is_known = is_choice(kind), seen.count > 0
     size = kind.size * (is_known and not is_chosen)
     num_shares = kind.num_codes * (is_known and is_chosen)

@@ -49,7 +49,7 @@ def discover(
     check_fit("discover", result, data)
     method.check_data(data)
     edges = result.model.edges
-    testable = edges.testable(data.max_counts)
+    testable = edges.testable(data.max_counts, data.constants)
     known = _known(method, result, priors).over(edges)
     estimate, free = _start(method, result, known, testable)
     # Discovery may stop early: the transitions that it sees first must be any of them.

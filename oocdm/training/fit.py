@@ -383,7 +383,7 @@ def _finish(
             settings.objects,
             Priors.from_json(trainer.model.schema, settings.priors),
             trainer.has_settled,
-            Seen.of(trainer.training_data),
+            Seen.of(trainer.training_data, trainer.constants),
             trainer.training_data.schema,
         )
         if path is not None:
@@ -394,6 +394,12 @@ def _finish(
     if result.ran_out:
         logger.warning(
             "fit: time ran out after %s. What it found is preliminary: allow more.", _done(result)
+        )
+    if constants := trainer.constants:
+        logger.warning(
+            "fit: nothing can be learned about what has a single value in the whole log: %s. No "
+            "edge from or to it can be tested, and AILL leaves it out.",
+            ", ".join(constants),
         )
     schedule = trainer.schedule
     # What is over before anything can have settled was meant as a quick look.

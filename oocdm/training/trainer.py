@@ -109,7 +109,8 @@ class Trainer:
         self.rng = np.random.default_rng(seed)
         self._prepare(data, device)
         edges = self.model.edges
-        self.testable = edges.testable(data.max_counts)
+        self.constants = data.constants
+        self.testable = edges.testable(data.max_counts, self.constants)
         known_mask = None if known is None else edges.mask(known)
         start, free = method.start(self.model.layout, known_mask, self.testable)
         known_edges = Priors.none(data.schema) if priors is None else priors

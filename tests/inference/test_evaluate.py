@@ -264,6 +264,7 @@ def test_a_field_that_is_never_known_counts_nothing() -> None:
     assert json.loads(json.dumps(report.to_json(), allow_nan=False))["fields"]["Nest.food"] == {
         **dict.fromkeys(("log_likelihood", "rmse", "accuracy", "coverage")),
         "count": 0,
+        "is_constant": False,
     }
 
 

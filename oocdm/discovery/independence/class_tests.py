@@ -55,7 +55,8 @@ def discover_by_tests(
     if limit < 1:
         raise OocdmError(f"discover_by_tests: expected max_samples of at least 1, got {limit!r}.")
     edges = ClassEdges.of(data.schema)
-    testable = edges.testable({c: len(slots) for c, slots in fixed_slots(data).items()})
+    max_counts = {c: len(slots) for c, slots in fixed_slots(data).items()}
+    testable = edges.testable(max_counts, data.constants)
     score, p_value = np.full((2, len(edges)), np.nan)
     samples: dict[str, MergedSamples] = {}
     positions = np.flatnonzero(testable)
