@@ -67,7 +67,7 @@ def test_logs_of_other_simulators(
         seen.append((env, seeds, jobs))
         cell = {"env": env, "seed": 0, "common": 3, "missed": ["Car.x <- self.x"], "unlisted": []}
         cell |= {"jaccard": None, "settled": None, "processor_seconds": 5.0}
-        return {"cells": [{**cell, "rollouts": {}, "brakes": {"cases": 0}}]}
+        return {"cells": [{**cell, "rollouts": {}, "slowed": {"cases": 0}}]}
 
     monkeypatch.setattr("oocdm.bench.logs.run_logs", run)
     assert "2 of 3" in oocdm("bench", "logs", "--seeds", "0", "--jobs", "2").stdout
