@@ -11,6 +11,7 @@ from typing import Any
 
 from oocdm.bench.highway import HIGHWAY
 from oocdm.bench.machine import describe_machine
+from oocdm.bench.mpe import MPE
 from oocdm.bench.replay import slowed_by
 from oocdm.bench.results import recall_all
 from oocdm.bench.rollout_errors import rollout_errors
@@ -18,7 +19,7 @@ from oocdm.bench.simulator import log_steps
 from oocdm.errors import OocdmError, suggest
 from oocdm.training import fit
 
-SIMULATORS = {simulator.name: simulator for simulator in (HIGHWAY,)}
+SIMULATORS = {simulator.name: simulator for simulator in (HIGHWAY, MPE)}
 STEPS, TEST_STEPS = 8_000, 2_000
 LEARNED, TESTED = 0, 1  # seeds of the logs; those of cells are of fits
 CASES = 60  # in which something is set otherwise, at most

@@ -57,7 +57,7 @@ def calibration(
 
 def logs(
     env: Annotated[
-        str, typer.Option(help="highway, which needs the extra oocdm[logs].")
+        str, typer.Option(help="highway or mpe; both need the extra oocdm[logs].")
     ] = "highway",
     seeds: Annotated[str, typer.Option(help="Of fits, such as 0-2.")] = "0-2",
     jobs: Annotated[int, typer.Option(min=1, help="Fits side by side, each with its threads.")] = 1,

@@ -23,6 +23,16 @@ def highway() -> Dataset:
     return log_steps(HIGHWAY, 300, seed=1)
 
 
+@pytest.fixture(scope="session")
+def mpe() -> Dataset:
+    """A short log of mpe2, if it is installed."""
+    pytest.importorskip("mpe2", reason=EXTRA)
+    from oocdm.bench.mpe import MPE
+    from oocdm.bench.simulator import log_steps
+
+    return log_steps(MPE, 400, seed=1)
+
+
 @pytest.fixture
 def quote() -> Callable[[str, str], str]:
     """The text of lines of an installed package, which are named as `file.py:1-3,7; other.py:2`."""

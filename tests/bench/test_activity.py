@@ -6,6 +6,7 @@ import pytest
 
 from oocdm.bench.activity import count_activity
 from oocdm.bench.highway import HIGHWAY
+from oocdm.bench.mpe import MPE
 from oocdm.bench.reads import counted_activity
 from oocdm.bench.simulator import Simulator
 
@@ -16,7 +17,7 @@ SURE = {
 SOMETIMES = {"highway": "Car.speed <- Car[*].x", "mpe": "Prey.vx <- Predator[*].x"}
 
 
-@pytest.mark.parametrize("simulator", [HIGHWAY], ids=lambda s: s.name)
+@pytest.mark.parametrize("simulator", [HIGHWAY, MPE], ids=lambda s: s.name)
 def test_counts_find_what_the_code_reads_and_nothing_else(simulator: Simulator) -> None:
     module = {"highway": "highway_env", "mpe": "mpe2"}[simulator.name]
     pytest.importorskip(module, reason="comes with the extra oocdm[logs]")
@@ -27,3 +28,8 @@ def test_counts_find_what_the_code_reads_and_nothing_else(simulator: Simulator) 
     recorded = counted_activity(simulator.name)["activity"]
     often = {edge for edge, share in recorded.items() if share > 0.5}
     assert often <= set(found)
+
+
+def test_the_seed_decides() -> None:
+    pytest.importorskip("mpe2", reason="comes with the extra oocdm[logs]")
+    assert count_activity(MPE, states=2, seed=5) == count_activity(MPE, states=2, seed=5)

@@ -17,7 +17,7 @@ from oocdm.errors import OocdmError
 QUICK = oocdm.Schedule(iterations=1, steps_per_iteration=3, polish_steps=2, batch_size=64)
 
 
-@pytest.mark.parametrize(("env", "field"), [("highway", "Car.speed")])
+@pytest.mark.parametrize(("env", "field"), [("highway", "Car.speed"), ("mpe", "Prey.vx")])
 def test_fits_are_compared_with_the_code_once(
     env: str,
     field: str,

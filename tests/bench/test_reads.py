@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from oocdm.bench.highway import HIGHWAY
+from oocdm.bench.mpe import MPE
 from oocdm.bench.reads import RARE, counted_activity
 from oocdm.bench.simulator import Simulator
 from oocdm.graph import ClassEdges
 
 PLACE = re.compile(r"([a-z_/]+\.py):([\d,-]+)")
-each_simulator = pytest.mark.parametrize("simulator", [HIGHWAY], ids=lambda s: s.name)
+each_simulator = pytest.mark.parametrize("simulator", [HIGHWAY, MPE], ids=lambda s: s.name)
 
 
 @each_simulator
