@@ -1,120 +1,133 @@
-"""How often an edge is active in highway-env: by changing single values and stepping on."""
+"""How often an edge of a simulator is active: by changing single values and stepping on."""
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from oocdm.bench.highway import GETTERS, SCHEMA, change, drive, make_highway, vehicles
-from oocdm.graph import Edge
+from oocdm.bench.simulator import Name, Simulator
+from oocdm.graph import Edge, Variable
+from oocdm.worlds.games import game_of
 
 NUDGE = 1.0  # of a field's spread, at most, by which a number is changed
 SEEN = 0.01  # of the usual change of a target: what moves it by less is no activity
 STRIDE = 10  # steps from one state that is looked at to the next
+EPISODES = 10  # from which spreads and usual changes are
 
-Values = dict[tuple[tuple[str, int], str], float]
+Values = dict[Variable, float]
+Sizes = dict[tuple[str, str], float]  # by class and field
 
 
-def count_activity(states: int, seed: int) -> dict[str, float]:
+def count_activity(simulator: Simulator, states: int, seed: int) -> dict[str, float]:
     """The share of target objects and steps in which a source moved the target, edge by edge.
 
-    In each of some states of highway-env a single value is changed, a number by up to its spread,
-    and the step is repeated. A target counts as moved if its next value differs by more than 1 %
-    of its usual change. Edges that never moved anything are left out.
+    In each of some states of the simulator a single value is changed, a number by up to its
+    spread, and the step is repeated. A target counts as moved if its next value differs by more
+    than 1 % of its usual change. Edges that never moved anything are left out.
     """
     found, total = defaultdict[str, set[Any]](set), defaultdict[str, int](int)
-    env, rng = make_highway(), np.random.default_rng(seed)
-    spread, usual = _sizes(env, rng)
-    env.reset(seed=seed)
-    for state in range(states):
-        for _ in range(STRIDE):
-            *_, terminated, truncated, _ = env.step(drive(None, rng))
-            if terminated or truncated:
-                env.reset()
-        action = drive(None, rng)
-        after = _step(env, action)
-        for (c, _), _ in vehicles(env).items():
+    rng = np.random.default_rng(seed)
+    spread, usual = _sizes(simulator, rng, seed)
+    for state, (env, action) in enumerate(_states(simulator, states, rng, seed)):
+        moment = _Moment(simulator, env, action, spread, rng)
+        for c, _ in simulator.objects(env):
             total[c] += 1
-        for edge, target in _moved(env, action, after, spread, usual, rng):
+        for edge, target in _moved(moment, usual):
             found[str(edge)].add((state, target))
     return {
         edge: len(targets) / total[edge.split(".")[0]] for edge, targets in sorted(found.items())
     }
 
 
-def _moved(
-    env: Any,
-    action: int,
-    after: Values,
-    spread: Mapping[tuple[str, str], float],
-    usual: Mapping[tuple[str, str], float],
-    rng: np.random.Generator,
-) -> Any:
+def _states(
+    simulator: Simulator, states: int, rng: np.random.Generator, seed: int
+) -> Iterator[tuple[Any, Any]]:
+    """An environment at some of its steps, and what is done then."""
+    env = simulator.make(None)
+    game = game_of("bench logs", env)
+    observation = game.reset(seed)
+    for _ in range(states):
+        for _ in range(STRIDE):
+            observation, _, terminated, truncated = game.step(simulator.act(observation, rng))
+            if terminated or truncated:
+                observation = game.reset(None)
+        yield env, simulator.act(observation, rng)
+    env.close()
+
+
+def _moved(moment: _Moment, usual: Sizes) -> Iterator[tuple[Edge, Name]]:
     """Edges along which the change of a single value moved a target, and that target."""
-    for source in vehicles(env):
-        for f, kind in SCHEMA.fields(source[0]).items():
-            if kind.action:
-                changed = _step(env, (action + int(rng.integers(1, kind.num_codes))) % 5)
-            else:
-                changed = _step(env, action, source, f, _other(env, source, f, spread, rng))
-            for (target, g), value in changed.items():
-                c, is_self = target[0], target == source
-                differs = abs(value - after[target, g]) > SEEN * usual[c, g]
-                if differs and not SCHEMA.field(c, g).static:
-                    yield Edge(source[0], f, c, g, is_self), target
+    simulator, after = moment.simulator, moment.after()
+    for source in simulator.objects(moment.env):
+        for f in simulator.schema.fields(source[0]):
+            for (c, number, g), value in moment.after(source, f).items():
+                differs = abs(value - after[Variable(c, number, g)]) > SEEN * usual[c, g]
+                if differs and not simulator.schema.field(c, g).static:
+                    target = (c, number)
+                    yield Edge(source[0], f, c, g, target == source), target
 
 
-def _other(
-    env: Any,
-    source: tuple[str, int],
-    f: str,
-    spread: Mapping[tuple[str, str], float],
-    rng: np.random.Generator,
-) -> float:
-    now, codes = GETTERS[f](vehicles(env)[source]), SCHEMA.field(source[0], f).num_codes
-    if codes:
-        return (int(now) + int(rng.integers(1, codes))) % codes
-    return float(now) + NUDGE * spread[source[0], f] * rng.uniform(-1, 1)
+@dataclass(frozen=True)
+class _Moment:
+    """A state of a simulator and what is done then, to be tried with single values changed."""
+
+    simulator: Simulator
+    env: Any
+    action: Any
+    spread: Sizes
+    rng: np.random.Generator
+
+    def after(self, source: Name | None = None, field: str = "") -> Values:
+        """The next values, if one value is changed first; the environment stays as it is."""
+        twin, action = self.simulator.copy(self.env), self.action
+        if source is not None and self.simulator.schema.field(source[0], field).action:
+            action = self._other_action(source, field)
+        elif source is not None:
+            each = self.simulator.objects(twin)[source]
+            self.simulator.change(each, field, self._other_value(source, field, each))
+        game_of("bench logs", twin).step(action)
+        return self.simulator.values(twin)
+
+    def _other_action(self, source: Name, field: str) -> Any:
+        (c, number), done = source, self.simulator.read_action(self.action)
+        other = self._other_code(c, field, done[c][number][field])
+        of_object = {**done[c][number], field: other}
+        return self.simulator.to_action({**done, c: {**done[c], number: of_object}})
+
+    def _other_value(self, source: Name, field: str, each: Any) -> float:
+        now = self.simulator.value(each, field)
+        if self.simulator.schema.field(source[0], field).num_codes:
+            return self._other_code(source[0], field, now)
+        return float(now) + NUDGE * self.spread[source[0], field] * self.rng.uniform(-1, 1)
+
+    def _other_code(self, c: str, field: str, now: Any) -> int:
+        codes = self.simulator.schema.field(c, field).num_codes
+        return (int(now) + int(self.rng.integers(1, codes))) % codes
 
 
-def _step(
-    env: Any, action: int, source: tuple[str, int] | None = None, f: str = "", value: float = 0.0
-) -> Values:
-    """The next values, if first one value is changed; the environment stays as it is."""
-    twin = copy.deepcopy(env)
-    if source is not None:
-        change(vehicles(twin)[source], f, value)
-    twin.step(action)
-    return _values(twin)
-
-
-def _values(env: Any) -> Values:
-    return {
-        (name, f): float(GETTERS[f](vehicle))
-        for name, vehicle in vehicles(env).items()
-        for f, kind in SCHEMA.fields(name[0]).items()
-        if not kind.action
-    }
-
-
-def _sizes(env: Any, rng: np.random.Generator) -> tuple[dict[Any, float], dict[Any, float]]:
-    """The spread of each field in an episode's steps, and its usual change in a step."""
+def _sizes(simulator: Simulator, rng: np.random.Generator, seed: int) -> tuple[Sizes, Sizes]:
+    """The spread of each field in the steps of some episodes, and its usual change in a step."""
     values, changes = defaultdict[Any, list[float]](list), defaultdict[Any, list[float]](list)
-    for _ in range(10):
-        env.reset()
-        before, is_over = _values(env), False
+    env = simulator.make(None)
+    game = game_of("bench logs", env)
+    for episode in range(EPISODES):
+        observation, is_over = game.reset(seed if episode == 0 else None), False
+        before = simulator.values(env)
         while not is_over:
-            *_, terminated, truncated, _ = env.step(drive(None, rng))
-            now, is_over = _values(env), terminated or truncated
-            for (name, f), value in now.items():
-                values[name[0], f].append(value)
-                changes[name[0], f].append(value - before[name, f])
+            observation, _, terminated, truncated = game.step(simulator.act(observation, rng))
+            now, is_over = simulator.values(env), terminated or truncated
+            for variable, value in now.items():
+                key = (variable.class_name, variable.field_name)
+                values[key].append(value)
+                changes[key].append(value - before[variable])
             before = now
-    return (
-        {key: float(np.std(found)) for key, found in values.items()},
-        {key: float(np.std(found)) for key, found in changes.items()},
-    )
+    env.close()
+    return _spreads(values), _spreads(changes)
+
+
+def _spreads(found: Mapping[Any, list[float]]) -> Sizes:
+    return {key: float(np.std(each)) for key, each in found.items()}

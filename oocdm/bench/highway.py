@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from oocdm.data.dataset import Dataset
-from oocdm.errors import OocdmError
+from oocdm.bench.highway_cases import braked_cars
+from oocdm.bench.highway_reads import READS
+from oocdm.bench.simulator import Name, Simulator, not_installed
 from oocdm.schema import Categorical, ObjectClass, Real, Schema
-from oocdm.worlds import record
+from oocdm.worlds.read_objects import Objects
 
 LANES = 3
 CARS = (3, 10)  # other cars of an episode, the least and the most
@@ -49,15 +51,12 @@ class Car(ObjectClass):
 SCHEMA = Schema(Ego, Car)
 
 
-def make_highway() -> gymnasium.Env[Any, Any]:
-    """The environment; each episode draws its number of cars."""
+def make_highway(numbers: Mapping[str, int] | None = None) -> gymnasium.Env[Any, Any]:
+    """The environment; without a number of cars each episode draws it."""
     try:
         import highway_env  # noqa: F401, registers the environments
     except ImportError:
-        raise OocdmError(
-            "bench logs: expected the package highway-env, which is not installed. Write "
-            'pip install "oocdm[logs]".'
-        ) from None
+        raise not_installed("highway-env") from None
     config = {
         "lanes_count": LANES,
         "vehicles_count": CARS[1],
@@ -65,31 +64,33 @@ def make_highway() -> gymnasium.Env[Any, Any]:
         "policy_frequency": HERTZ,
         "duration": SECONDS,
     }
-    return _DrawnCars(gymnasium.make("highway-fast-v0", config=config))
+    env = gymnasium.make("highway-fast-v0", config=config)
+    return _DrawnCars(env, *(CARS if numbers is None else 2 * (numbers["Car"],)))
 
 
 class _DrawnCars(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Draws the number of cars at each reset."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], least: int, most: int) -> None:
         super().__init__(env)
+        self._least, self._most = least, most
         self._rng = np.random.default_rng(0)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         if seed is not None:
             self._rng = np.random.default_rng(seed)
         config: dict[str, Any] = self.env.unwrapped.config  # type: ignore[attr-defined]
-        config["vehicles_count"] = int(self._rng.integers(CARS[0], CARS[1] + 1))
+        config["vehicles_count"] = int(self._rng.integers(self._least, self._most + 1))
         return self.env.reset(seed=seed, options=options)
 
 
-def vehicles(env: Any) -> dict[tuple[str, int], Any]:
+def vehicles(env: Any) -> dict[Name, Any]:
     """The simulator's own objects, by class and name."""
     ego, *others = env.unwrapped.road.vehicles
     return {("Ego", 0): ego, **{("Car", i): car for i, car in enumerate(others)}}
 
 
-GETTERS: Mapping[str, Callable[[Any], Any]] = {
+_GETTERS: Mapping[str, Callable[[Any], Any]] = {
     "x": lambda v: v.position[0],
     "y": lambda v: v.position[1],
     "heading": lambda v: v.heading,
@@ -100,6 +101,11 @@ GETTERS: Mapping[str, Callable[[Any], Any]] = {
     "delta": lambda v: v.DELTA,
 }
 _ATTRIBUTES = {"wanted": "target_speed", "delta": "DELTA"}
+
+
+def value_of(vehicle: Any, field: str) -> Any:
+    """The value of a field of one of the simulator's objects."""
+    return _GETTERS[field](vehicle)
 
 
 def change(vehicle: Any, field: str, value: Any) -> None:
@@ -113,18 +119,14 @@ def change(vehicle: Any, field: str, value: Any) -> None:
     vehicle.on_state_update()  # which lane it is on
 
 
-def read_highway(env: Any) -> dict[str, dict[str | int, dict[str, Any]]]:
-    """The objects as `oocdm.record` wants them."""
-    found: dict[str, dict[str | int, dict[str, Any]]] = {"Ego": {}, "Car": {}}
-    for (c, name), vehicle in vehicles(env).items():
-        fields = SCHEMA.fields(c)
-        found[c][name] = {f: GETTERS[f](vehicle) for f, kind in fields.items() if not kind.action}
-    return found
-
-
-def read_action(action: Any) -> dict[str, dict[str | int, dict[str, Any]]]:
+def read_action(action: Any) -> Objects:
     """What the driver does."""
     return {"Ego": {0: {"action": int(action)}}}
+
+
+def to_action(objects: Objects) -> int:
+    """The action of the environment in which the driver does that."""
+    return int(objects["Ego"][0]["action"])
 
 
 def drive(observation: Any, rng: np.random.Generator) -> int:
@@ -133,17 +135,20 @@ def drive(observation: Any, rng: np.random.Generator) -> int:
     return int(rng.integers(len(ACTIONS))) if is_busy else ACTIONS.index("idle")
 
 
-def log_highway(
-    steps: int, seed: int, progress: Callable[[int, int], None] | None = None
-) -> Dataset:
-    """Log transitions of the environment."""
-    return record(
-        make_highway(),
-        read_highway,
-        drive,
-        schema=SCHEMA,
-        steps=steps,
-        seed=seed,
-        read_action=read_action,
-        progress=progress,
-    )
+HIGHWAY = Simulator(
+    name="highway",
+    package="highway-env",
+    version="1.12.0",
+    schema=SCHEMA,
+    make=make_highway,
+    copy=copy.deepcopy,
+    objects=vehicles,
+    value=value_of,
+    change=change,
+    act=drive,
+    read_action=read_action,
+    to_action=to_action,
+    reads=READS,
+    cases=braked_cars,
+    strong=0.5,  # metres a second
+)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from oocdm.bench.highway import log_highway, make_highway
-from oocdm.bench.highway_reads import common_edges, read_places
-from oocdm.bench.highway_replay import brake_effects
+from oocdm.bench.highway import HIGHWAY
 from oocdm.bench.machine import describe_machine
+from oocdm.bench.mpe import MPE
+from oocdm.bench.replay import slowed_by
 from oocdm.bench.results import recall_all
 from oocdm.bench.rollout_errors import rollout_errors
+from oocdm.bench.simulator import log_steps
 from oocdm.errors import OocdmError, suggest
 from oocdm.training import fit
 
-ENVS = ("highway",)
+SIMULATORS = {simulator.name: simulator for simulator in (HIGHWAY, MPE)}
 STEPS, TEST_STEPS = 8_000, 2_000
 LEARNED, TESTED = 0, 1  # seeds of the logs; those of cells are of fits
-CASES = 60  # braked cars, at most
+CASES = 60  # in which something is set otherwise, at most
 
 Tell = Callable[[int, int], None]  # fits done, of how many
 
@@ -37,23 +39,26 @@ def run_logs(
     With a results folder each finished fit is written there, and fits that are there already are
     read instead of run again.
     """
-    if env not in ENVS:
-        raise OocdmError(f"bench logs: no simulator `{env}`. {suggest(env, ENVS)}")
-    make_highway().close()  # which says so if it is not installed
+    if env not in SIMULATORS:
+        raise OocdmError(f"bench logs: no simulator `{env}`. {suggest(env, SIMULATORS)}")
+    SIMULATORS[env].make(None).close()  # which says so if it is not installed
     measures = {f"{env}-seed{seed}": partial(_run_fit, env, seed) for seed in seeds}
     cells = recall_all(results_folder, measures, jobs, progress)
     return {"cells": with_agreement(cells)}
 
 
 def _run_fit(env: str, seed: int) -> dict[str, Any]:
-    data, test = log_highway(STEPS, LEARNED), log_highway(TEST_STEPS, TESTED)
+    simulator = SIMULATORS[env]
+    data = log_steps(simulator, STEPS, LEARNED)
+    test = log_steps(simulator, TEST_STEPS, TESTED)
     started = time.process_time()
     result = fit(data, seed=seed)
     processor_seconds = time.process_time() - started
     graph = [str(edge) for edge in result.class_graph.edges()]
-    listed, common = read_places(), common_edges()
+    listed, common = simulator.places(), simulator.common()
     return {
         "env": env,
+        "package": f"{simulator.package} {version(simulator.package)}",
         "seed": seed,
         "graph": graph,
         "evidence": result.evidence.rows(),
@@ -62,7 +67,7 @@ def _run_fit(env: str, seed: int) -> dict[str, Any]:
         "rare_found": [edge for edge in graph if edge in listed and edge not in common],
         "unlisted": [edge for edge in graph if edge not in listed],
         "rollouts": rollout_errors(result, test),
-        "brakes": brake_effects(result, test, CASES),
+        "slowed": slowed_by(simulator, result, test, CASES),
         "settled": result.settled,
         "seconds": result.seconds,
         "processor_seconds": processor_seconds,
@@ -72,16 +77,20 @@ def _run_fit(env: str, seed: int) -> dict[str, Any]:
 
 
 def with_agreement(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Cells with the least agreement of their graph with those of other seeds, if there are some.
+    """Cells with the least agreement of their graph with a simulator's other ones, if there are.
 
-    >>> cells = [{"graph": ["a", "b"]}, {"graph": ["b", "c"]}]
+    >>> cells = [{"env": "highway", "graph": ["a", "b"]}, {"env": "highway", "graph": ["b", "c"]}]
     >>> [round(cell["jaccard"], 2) for cell in with_agreement(cells)]
     [0.33, 0.33]
     """
-    graphs = [set(cell["graph"]) for cell in cells]
     found = []
     for i, cell in enumerate(cells):
-        others = [graph for j, graph in enumerate(graphs) if j != i]
-        agreements = [len(graphs[i] & g) / max(len(graphs[i] | g), 1) for g in others]
+        graph = set(cell["graph"])
+        others = [
+            set(other["graph"])
+            for j, other in enumerate(cells)
+            if j != i and other["env"] == cell["env"]
+        ]
+        agreements = [len(graph & other) / max(len(graph | other), 1) for other in others]
         found.append({**cell, "jaccard": min(agreements, default=None)})
     return found

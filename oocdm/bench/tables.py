@@ -30,12 +30,12 @@ from oocdm.report.calibration_rows import (
 from oocdm.report.comparison import comparison_rows, place
 from oocdm.report.discovery_growth import growth_rows, save_discovery_growth
 from oocdm.report.logs_rows import (
-    BRAKES,
     GRAPHS,
     ROLLOUTS,
-    brake_cells,
+    SLOWED,
     graph_cells,
     rollout_rows,
+    slowed_cells,
 )
 from oocdm.report.return_table import (
     GROWTH,
@@ -225,11 +225,11 @@ def calibration_tables(summary: dict[str, Any]) -> str:
 
 
 def logs_tables(cells: list[dict[str, Any]]) -> str:
-    """Graphs, rollouts and braked cars of fits to other people's simulators."""
+    """Graphs, rollouts and what is slowed, of fits to other people's simulators."""
     tables = [
         _markdown(GRAPHS, map(graph_cells, cells)),
         _markdown(ROLLOUTS, rollout_rows(cells)),
-        _markdown(BRAKES, map(brake_cells, cells)),
+        _markdown(SLOWED, map(slowed_cells, cells)),
     ]
     return "\n\n".join(tables)
 

@@ -57,7 +57,7 @@ def calibration(
 
 def logs(
     env: Annotated[
-        str, typer.Option(help="highway, which needs the extra oocdm[logs].")
+        str, typer.Option(help="highway or mpe; both need the extra oocdm[logs].")
     ] = "highway",
     seeds: Annotated[str, typer.Option(help="Of fits, such as 0-2.")] = "0-2",
     jobs: Annotated[int, typer.Option(min=1, help="Fits side by side, each with its threads.")] = 1,
@@ -68,12 +68,12 @@ def logs(
     """Fit logs of another package's simulator, and compare with what its code reads and does."""
     from oocdm.bench.logs import run_logs
     from oocdm.report.logs_rows import (
-        BRAKES,
         GRAPHS,
         ROLLOUTS,
-        brake_cells,
+        SLOWED,
         graph_cells,
         rollout_rows,
+        slowed_cells,
     )
     from oocdm.report.terminal import text_table
 
@@ -82,7 +82,7 @@ def logs(
         lambda answer: [
             text_table(GRAPHS, map(graph_cells, answer["cells"])),
             text_table(ROLLOUTS, rollout_rows(answer["cells"])),
-            text_table(BRAKES, map(brake_cells, answer["cells"])),
+            text_table(SLOWED, map(slowed_cells, answer["cells"])),
         ],
         threads,
         as_json,

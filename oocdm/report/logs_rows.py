@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 GRAPHS = ["simulator", "seed", "held", "missed", "unlisted", "Jaccard", "settled", "seconds"]
-ROLLOUTS = ["seed", "field", "model", "persistence", "velocity"]
-BRAKES = ["seed", "cases", "true m/s", "believed m/s", "brake half as much", "replay error"]
+ROLLOUTS = ["simulator", "seed", "field", "model", "persistence", "velocity"]
+SLOWED = ["simulator", "seed", "cases", "true", "believed", "half as much", "replay error"]
 
 
 def graph_cells(row: Mapping[str, Any]) -> list[str]:
@@ -34,8 +34,8 @@ def rollout_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
 
     >>> errors = {"model": 0.1, "persistence": 0.3, "velocity": 0.2}
     >>> errors |= {"over_persistence": [-0.3, -0.1], "over_velocity": [-0.2, 0.01]}
-    >>> list(rollout_rows([{"seed": 0, "rollouts": {"Car.x": errors}}]))
-    [['0', 'Car.x', '0.1', '0.3 [-0.3, -0.1]', '0.2 [-0.2, 0.01]']]
+    >>> list(rollout_rows([{"env": "highway", "seed": 0, "rollouts": {"Car.x": errors}}]))
+    [['highway', '0', 'Car.x', '0.1', '0.3 [-0.3, -0.1]', '0.2 [-0.2, 0.01]']]
     """
     for row in rows:
         for field, errors in row["rollouts"].items():
@@ -43,22 +43,21 @@ def rollout_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
                 "{:.3g} [{:.3g}, {:.3g}]".format(errors[guess], *errors[f"over_{guess}"])
                 for guess in ("persistence", "velocity")
             ]
-            yield [str(row["seed"]), field, f"{errors['model']:.3g}", *guesses]
+            yield [row["env"], str(row["seed"]), field, f"{errors['model']:.3g}", *guesses]
 
 
-def brake_cells(row: Mapping[str, Any]) -> list[str]:
-    """How much the car behind a braked one is slower, in the simulator and by the model.
+def slowed_cells(row: Mapping[str, Any]) -> list[str]:
+    """How much slower something is, or how much less far it gets, in truth and by the model.
 
-    >>> brakes = {"cases": 5, "true_mean": -2.0, "believed_mean": -1.5, "brakes": 0.8}
-    >>> brake_cells({"seed": 0, "brakes": {**brakes, "replay_error": [0.0, 0.4]}})
-    ['0', '5', '-2.00', '-1.50', '80 %', '0.00, 0.40 at most']
+    >>> slowed = {"cases": 5, "true_mean": -2.0, "believed_mean": -1.5, "half_as_much": 0.8}
+    >>> slowed["replay_error"] = [1e-6, 0.42]
+    >>> slowed_cells({"env": "highway", "seed": 0, "slowed": slowed})
+    ['highway', '0', '5', '-2', '-1.5', '80 %', '1e-06, 0.42 at most']
     """
-    found = row["brakes"]
+    found, start = row["slowed"], [row["env"], str(row["seed"])]
     if not found["cases"]:
-        return [str(row["seed"]), "0", "", "", "", ""]
-    brakes = "" if found["brakes"] is None else f"{100 * found['brakes']:.0f} %"
-    means = (f"{found[name]:.2f}" for name in ("true_mean", "believed_mean"))
+        return [*start, "0", "", "", "", ""]
+    half = "" if found["half_as_much"] is None else f"{100 * found['half_as_much']:.0f} %"
+    means = (f"{found[name]:.3g}" for name in ("true_mean", "believed_mean"))
     usual, most = found["replay_error"]
-    return [
-        str(row["seed"]), str(found["cases"]), *means, brakes, f"{usual:.2f}, {most:.2f} at most",
-    ]  # fmt: skip
+    return [*start, str(found["cases"]), *means, half, f"{usual:.2g}, {most:.2g} at most"]

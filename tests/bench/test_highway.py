@@ -9,13 +9,15 @@ import pytest
 
 from oocdm.bench.highway import (
     CARS,
+    HIGHWAY,
     SCHEMA,
     change,
-    log_highway,
     make_highway,
-    read_highway,
+    read_action,
+    to_action,
     vehicles,
 )
+from oocdm.bench.simulator import log_steps
 from oocdm.data.dataset import Dataset
 from oocdm.errors import OocdmError
 
@@ -33,10 +35,10 @@ def test_cars_of_varying_numbers_are_logged(highway: Dataset) -> None:
 
 
 def test_the_seed_decides(highway: Dataset) -> None:
-    again = log_highway(20, seed=1)
+    again = log_steps(HIGHWAY, 20, seed=1)
     same = slice(0, int((again.episode == 0).sum()) - 1)
     assert np.array_equal(again.values["Ego"]["x"][same, 0], highway.values["Ego"]["x"][same, 0])
-    other = log_highway(20, seed=2)
+    other = log_steps(HIGHWAY, 20, seed=2)
     assert not np.array_equal(other.values["Ego"]["x"][1, 0], highway.values["Ego"]["x"][1, 0])
 
 
@@ -44,12 +46,24 @@ def test_every_field_can_be_changed() -> None:
     pytest.importorskip("highway_env")
     env = make_highway()
     env.reset(seed=0)
-    before = read_highway(env)["Car"][0]
+    before = HIGHWAY.read(env)["Car"][0]
     for f, value in before.items():
         changed = (value + 1) % 3 if f == "lane" else value + 0.5
         change(vehicles(env)["Car", 0], f, changed)
-        assert read_highway(env)["Car"][0] == {**before, f: pytest.approx(changed)}
+        assert HIGHWAY.read(env)["Car"][0] == {**before, f: pytest.approx(changed)}
         change(vehicles(env)["Car", 0], f, value)
+
+
+def test_numbers_may_be_given() -> None:
+    pytest.importorskip("highway_env")
+    env = make_highway({"Ego": 1, "Car": 4})
+    for seed in (0, None):
+        env.reset(seed=seed)
+        assert len(vehicles(env)) == 5
+
+
+def test_actions_go_there_and_back() -> None:
+    assert all(to_action(read_action(action)) == action for action in range(5))
 
 
 def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

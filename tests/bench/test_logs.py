@@ -11,34 +11,46 @@ import pytest
 
 import oocdm
 from oocdm.bench import logs
-from oocdm.bench.highway_reads import common_edges, read_places
 from oocdm.data.dataset import Dataset
 from oocdm.errors import OocdmError
 
 QUICK = oocdm.Schedule(iterations=1, steps_per_iteration=3, polish_steps=2, batch_size=64)
 
 
+@pytest.mark.parametrize(("env", "field"), [("highway", "Car.speed"), ("mpe", "Prey.vx")])
 def test_fits_are_compared_with_the_code_once(
-    highway: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    env: str,
+    field: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(logs, "log_highway", lambda steps, seed: highway)
+    data: Dataset = request.getfixturevalue(env)
+    monkeypatch.setattr(logs, "log_steps", lambda simulator, steps, seed: data)
     monkeypatch.setattr(logs, "fit", partial(oocdm.fit, schedule=QUICK))
     monkeypatch.setattr(logs, "CASES", 2)
-    first = logs.run_logs("highway", [0, 1], tmp_path)["cells"]
+    first = logs.run_logs(env, [0, 1], tmp_path)["cells"]
+    simulator = logs.SIMULATORS[env]
     for cell in first:
         graph = set(cell["graph"])
-        assert set(cell["missed"]) == set(common_edges()) - graph
-        assert cell["common"] == len(common_edges())
-        assert set(cell["unlisted"]) == graph - set(read_places())
-        assert "Car.speed" in cell["rollouts"] and cell["brakes"]["cases"] == 2
+        assert cell["package"] == f"{simulator.package} {simulator.version}"
+        assert set(cell["missed"]) == set(simulator.common()) - graph
+        assert cell["common"] == len(simulator.common())
+        assert set(cell["unlisted"]) == graph - set(simulator.places())
+        assert field in cell["rollouts"] and cell["slowed"]["cases"] == 2
         assert 0 <= cell["jaccard"] <= 1
 
     def never(env: str, seed: int) -> dict[str, Any]:
         raise AssertionError("a finished fit is read, not run again")
 
     monkeypatch.setattr(logs, "_run_fit", never)
-    assert json.dumps(logs.run_logs("highway", [0, 1], tmp_path)["cells"]) == json.dumps(first)
-    assert logs.run_logs("highway", [1], tmp_path)["cells"][0]["jaccard"] is None
+    assert json.dumps(logs.run_logs(env, [0, 1], tmp_path)["cells"]) == json.dumps(first)
+    assert logs.run_logs(env, [1], tmp_path)["cells"][0]["jaccard"] is None
+
+
+def test_only_fits_of_one_simulator_agree() -> None:
+    cells = [{"env": env, "graph": graph} for env, graph in (("a", "xy"), ("b", "z"), ("a", "x"))]
+    assert [cell["jaccard"] for cell in logs.with_agreement(cells)] == [0.5, None, 0.5]
 
 
 def test_unknown_simulators_are_told() -> None:

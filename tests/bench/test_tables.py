@@ -132,7 +132,7 @@ def test_calibration_has_families_power_and_a_picture(tmp_path: Path) -> None:
     assert (tmp_path / "docs" / "calibration_families.png").is_file()
 
 
-def test_logs_have_graphs_rollouts_and_brakes(tmp_path: Path) -> None:
+def test_logs_have_graphs_rollouts_and_what_is_slowed(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     page = tmp_path / "docs" / "benchmarks.md"
     page.write_text("<!-- logs: begin -->\nold\n<!-- logs: end -->\n")
@@ -140,12 +140,14 @@ def test_logs_have_graphs_rollouts_and_brakes(tmp_path: Path) -> None:
     results.mkdir(parents=True)
     errors = {"model": 0.1, "persistence": 0.3, "velocity": 0.2}
     errors |= {"over_persistence": [-0.3, -0.1], "over_velocity": [-0.2, 0.01]}
-    for seed, graph in enumerate((["a", "b"], ["b", "c"])):
-        cell = {"env": "highway", "seed": seed, "graph": graph, "common": 3, "missed": ["d"]}
+    fits = [("highway", 0, ["a", "b"]), ("highway", 1, ["b", "c"]), ("mpe", 1, ["e"])]
+    for env, seed, graph in fits:
+        cell = {"env": env, "seed": seed, "graph": graph, "common": 3, "missed": ["d"]}
         cell |= {"unlisted": ["c"], "settled": None, "processor_seconds": 9.0}
-        cell |= {"rollouts": {"Car.x": errors}, "brakes": {"cases": 0}}
-        (results / f"highway-seed{seed}.json").write_text(json.dumps(cell))
+        cell |= {"rollouts": {"Car.x": errors}, "slowed": {"cases": 0}}
+        (results / f"{env}-seed{seed}.json").write_text(json.dumps(cell))
     tables.main(tmp_path)
     lines = page.read_text().splitlines()
     assert "| highway | 1 | 2 of 3 | d | c | 0.33 |  | 9 |" in lines
-    assert "| 0 | Car.x | 0.1 | 0.3 [-0.3, -0.1] | 0.2 [-0.2, 0.01] |" in lines
+    assert "| mpe | 1 | 2 of 3 | d | c |  |  | 9 |" in lines  # compared with its own fits alone
+    assert "| highway | 0 | Car.x | 0.1 | 0.3 [-0.3, -0.1] | 0.2 [-0.2, 0.01] |" in lines

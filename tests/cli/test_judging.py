@@ -61,14 +61,17 @@ def test_logs_of_other_simulators(
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "highway_env", None)
         assert 'pip install "oocdm[logs]"' in error("bench", "logs")
+        patch.setitem(sys.modules, "mpe2", None)
+        assert "the package mpe2" in error("bench", "logs", "--env", "mpe")
     seen: list[Any] = []
 
     def run(env: str, seeds: Any, folder: Any, jobs: int, tell: object) -> dict[str, Any]:
         seen.append((env, seeds, jobs))
         cell = {"env": env, "seed": 0, "common": 3, "missed": ["Car.x <- self.x"], "unlisted": []}
         cell |= {"jaccard": None, "settled": None, "processor_seconds": 5.0}
-        return {"cells": [{**cell, "rollouts": {}, "brakes": {"cases": 0}}]}
+        return {"cells": [{**cell, "rollouts": {}, "slowed": {"cases": 0}}]}
 
     monkeypatch.setattr("oocdm.bench.logs.run_logs", run)
     assert "2 of 3" in oocdm("bench", "logs", "--seeds", "0", "--jobs", "2").stdout
-    assert seen == [("highway", [0], 2)]
+    oocdm("bench", "logs", "--env", "mpe")
+    assert seen == [("highway", [0], 2), ("mpe", [0, 1, 2], 1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oocdm.report.logs_rows import BRAKES, GRAPHS, ROLLOUTS, brake_cells, graph_cells, rollout_rows
+from oocdm.report.logs_rows import GRAPHS, ROLLOUTS, SLOWED, graph_cells, rollout_rows, slowed_cells
 
 ERRORS = {
     **{"model": 0.1234, "persistence": 12.0, "velocity": 0.2},
@@ -12,7 +12,7 @@ CELL = {
     **{"env": "highway", "seed": 2, "common": 30, "missed": ["a", "b"], "unlisted": ["c"]},
     **{"jaccard": None, "settled": False, "processor_seconds": 100.4},
     "rollouts": {"Car.x": ERRORS},
-    "brakes": {"cases": 0},
+    "slowed": {"cases": 0},
 }
 
 
@@ -21,4 +21,4 @@ def test_every_column_has_its_cell() -> None:
     assert graph_cells(CELL)[3:] == ["a, b", "c", "", "no", "100"]
     (row,) = rollout_rows([CELL])
     assert dict(zip(ROLLOUTS, row, strict=True))["velocity"] == "0.2 [-0.1, 0.02]"
-    assert dict(zip(BRAKES, brake_cells(CELL), strict=True))["cases"] == "0"
+    assert dict(zip(SLOWED, slowed_cells(CELL), strict=True))["cases"] == "0"
