@@ -115,7 +115,7 @@ def evaluate(
 
     For each field, log-likelihoods are summed over all known values of objects present before
     and after a step and divided by their number; AILL is the sum over all fields. A field without
-    any such value has no figures, and AILL leaves it out. So it does with what had a single value in
+    any such value has no figures, and AILL leaves it out. So it does with what had one value in
     training: how sure a model is of that says nothing of the model.
     """
     checked_result("evaluate", result)
