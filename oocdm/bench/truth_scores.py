@@ -10,6 +10,7 @@ import torch
 from oocdm.data.dataset import Dataset
 from oocdm.envs.generated import GeneratedWorld, Truth
 from oocdm.inference import evaluate
+from oocdm.inference.fitted import predictor
 from oocdm.models.mixture_field import MixtureField
 from oocdm.models.normal_field import NormalField
 from oocdm.models.prediction import CategoricalField, FieldPredictions
@@ -27,8 +28,7 @@ def score_fields(
     predicts with by default.
     """
     truth, reports = world.truth(data), evaluate(result, data).fields
-    graph = getattr(result, "prediction_graph", result.graph)
-    predictions = result.model.compile_for(graph)(data.transitions().before)
+    predictions = predictor(result, doubts=True)(data.transitions().before)
     found = {}
     for c, fields in truth.targets.items():
         for f in fields:

@@ -116,7 +116,9 @@ def _agents(
         )
     truth = TrueSimulator(world.world)
     return {
-        LEARNED: oocdm.MPC(result, world.task, planner, seed, planning.warm_start),
+        LEARNED: oocdm.MPC(
+            result, world.task, planner, seed, planning.warm_start, caution=planning.caution
+        ),
         RANDOM: RandomAgent(world.world, seed),
         TRUE: oocdm.MPC.within(truth, planner, seed, planning.warm_start),
     }

@@ -38,6 +38,9 @@ class PlannerOptions:
     discount: Annotated[
         float, _option(min=0, max=1, help="What a reward is worth if it comes a step later.")
     ] = 0.95
+    caution: Annotated[
+        float, _option(min=0, help="Reward that a step loses where the model does not know.")
+    ] = 0.0
     paper: Annotated[
         bool,
         _option("--paper", help="The paper's Algorithm 3: past ends, and each plan from scratch."),
@@ -53,6 +56,7 @@ class PlannerOptions:
         return {
             "planner": {"name": self.planner, **asdict(self.make())},
             "warm_start": self.warm_start,
+            "caution": self.caution,
         }
 
     def make(self) -> Planner:

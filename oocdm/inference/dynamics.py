@@ -15,11 +15,19 @@ from oocdm.data.values import check_allowed
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
 from oocdm.graph.class_graph import GivenGraph
-from oocdm.inference.fitted import Fitted, checked_result, checked_state, prediction_graph
+from oocdm.inference.fitted import (
+    Fitted,
+    checked_result,
+    checked_state,
+    prediction_graph,
+    predictor,
+)
 from oocdm.inference.random_numbers import RandomNumbers
 from oocdm.inference.reach import reached, reaching
 from oocdm.models.allocator import keep_freed_memory
+from oocdm.models.copies import DoubtfulPredictor
 from oocdm.models.prediction import Predictions
+from oocdm.models.world_model import AbstractPredictor
 from oocdm.reading import Count, checked
 from oocdm.schema import Field
 
@@ -34,7 +42,8 @@ class Dynamics:
     With `reads`, fields such as `Mouse.hunger`, only those fields are simulated that can reach
     them under the graph within `horizon` steps; all others stay as they are, and what is read
     comes out the same. Static fields, and which objects are present, never change, and what is
-    unknown of a field that stays as it is stays unknown.
+    unknown of a field that stays as it is stays unknown. With `doubts` steps are drawn from wider
+    distributions where the copies of the model disagree; that takes as many times as long.
 
     >>> import oocdm
     >>> env = oocdm.make("block", num_blocks=2)
@@ -57,11 +66,12 @@ class Dynamics:
         reads: str | Iterable[str] | None = None,
         horizon: Annotated[Count, _HORIZON] | None = None,
         graph: GivenGraph | None = None,
+        doubts: bool = False,
     ) -> None:
         keep_freed_memory()
         checked_result("Dynamics", result)
         reads = None if reads is None else tuple([reads] if isinstance(reads, str) else reads)
-        self._made_of = (result, reads, horizon, graph)
+        self._made_of = (result, reads, horizon, graph, doubts)
         model, graph = result.model, prediction_graph(result, graph)
         self.schema = model.schema
         self.device = model.device
@@ -82,7 +92,8 @@ class Dynamics:
             targets = [(c, v) for c, v in targets if f"{c}.{v}" in needed]
             into = [edge for edge in graph.edges() if edge.target in needed]
             graph = ClassGraph.of_edges(self.schema, into)
-        self._graph, self._predictor = graph, model.compile_for(graph)
+        self._graph, self._predictor = graph, predictor(result, graph, doubts)
+        self._result = result
         self._targets = set(targets)
         self.simulated = tuple(f"{c}.{v}" for c, v in targets)
         self._random_numbers = self.random_numbers()
@@ -97,6 +108,19 @@ class Dynamics:
     def predict(self, before: Snapshot) -> Predictions:
         """Distributions of the next state; those of fields not simulated mean nothing."""
         return self._predictor(before)
+
+    @cached_property
+    def _doubtful(self) -> AbstractPredictor:
+        return predictor(self._result, self._graph, doubts=True)
+
+    def doubt(self, before: Snapshot) -> Tensor | None:
+        """How unsure copies of the model are of the next state, (batch,); None if there are none.
+
+        In usual changes of the fields that are simulated, on average; 0 where data were.
+        """
+        if not isinstance(self._doubtful, DoubtfulPredictor):
+            return None
+        return self._doubtful.doubt(before.to(self.device), self.simulated).to(before.device)
 
     def random_numbers(self, keeps: bool = False) -> RandomNumbers:
         """What draws the fields, as `step` does; it may keep its noise."""

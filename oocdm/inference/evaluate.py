@@ -12,7 +12,7 @@ from torch import Tensor
 from oocdm.data.dataset import Dataset
 from oocdm.errors import ModelError
 from oocdm.graph.class_graph import GivenGraph
-from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result, prediction_graph
+from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result, predictor
 from oocdm.inference.seen import seen_by
 from oocdm.inference.words import counted
 from oocdm.models.memory import largest_fit, measure
@@ -107,11 +107,13 @@ def evaluate(
     data: Dataset,
     batch_size: Count = 4096,
     graph: GivenGraph | None = None,
+    doubts: bool = True,
 ) -> Evaluation:
     """Evaluate a fitted model on a dataset, in raw units, under its own graph or another.
 
     Its own is the one that it predicts with. The report's `outside` says which fields have values
-    before the steps that lie outside what was seen in training.
+    before the steps that lie outside what was seen in training. Where copies of the model disagree
+    more than usual predictions are less sure, unless `doubts` is False.
 
     For each field, log-likelihoods are summed over all known values of objects present before
     and after a step and divided by their number; AILL is the sum over all fields. A field without
@@ -125,7 +127,7 @@ def evaluate(
     sums: dict[tuple[str, str], np.ndarray] = {
         (c, v): np.zeros(5) for c in schema.classes for v in schema.targets(c)
     }
-    predict = model.compile_for(prediction_graph(result, graph))
+    predict = predictor(result, graph, doubts)
 
     def taken(num: int) -> int:
         before = data.transitions(slice(0, num)).before.to(model.device)

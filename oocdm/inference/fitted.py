@@ -11,7 +11,8 @@ from oocdm.data.snapshot import Snapshot
 from oocdm.errors import DataError, ModelError, OocdmError
 from oocdm.graph import ClassGraph, Graph, VariableGraph
 from oocdm.graph.class_graph import GivenGraph
-from oocdm.models.world_model import AbstractWorldModel
+from oocdm.models.copies import Copies
+from oocdm.models.world_model import AbstractPredictor, AbstractWorldModel
 
 
 class Fitted(Protocol):
@@ -55,6 +56,20 @@ def prediction_graph(result: Fitted, graph: GivenGraph | None = None) -> Graph:
         return graph
     found: Graph = getattr(result, "prediction_graph", result.graph)
     return found
+
+
+def predictor(
+    result: Fitted, graph: GivenGraph | None = None, doubts: bool = False
+) -> AbstractPredictor:
+    """A result's model under the graph to predict with.
+
+    With `doubts` it is less sure where the copies of the model disagree, if the result has some.
+    """
+    chosen = prediction_graph(result, graph)
+    copies: Copies | None = getattr(result, "copies", None)
+    if not doubts or copies is None:
+        return result.model.compile_for(chosen)
+    return copies.compile_for(result.model, chosen)
 
 
 def checked_data(where: str, data: Dataset) -> Dataset:

@@ -127,12 +127,15 @@ def rollout(
     seed: Seed = 0,
     steps: Annotated[Count, _STEPS] | None = None,
     graph: GivenGraph | None = None,
+    doubts: bool = True,
 ) -> Rollout:
     """Draw futures of each world of a batch under given actions.
 
     `actions[class][field]` is (step, world, object, ...), a tensor, an array or lists; its length
     is that of the rollout. Where nothing can be chosen, `steps` says how long it is. `graph` is one
-    to predict with in place of the result's own. The rollout's `outside` says what of the start,
+    to predict with in place of the result's own. Futures spread further where copies of the model
+    disagree more than usual, unless `doubts` is False: that takes a fraction of the time. The
+    rollout's `outside` says what of the start,
     the actions and the futures was hardly seen in training.
 
     >>> import oocdm
@@ -146,7 +149,7 @@ def rollout(
     >>> low.shape
     torch.Size([8, 1, 1])
     """
-    dynamics = Dynamics(checked_result("rollout", result), graph=graph)
+    dynamics = Dynamics(checked_result("rollout", result), graph=graph, doubts=doubts)
     device = dynamics.device
     checked_state("rollout", state, ModelError)
     state.check("rollout", dynamics.schema, "model", ModelError)

@@ -56,6 +56,8 @@ class Schedule:
     patience: CountOrZero = 3
     batch_size: Count = 512
     polish_batch_size: Count = 256
+    # Learned on from other episodes: where they disagree, intervals widen.
+    copies: Annotated[int, Range(at_least=0, at_most=64)] = 4
     optimiser: Literal["eigen-adam", "adam"] = "eigen-adam"
     warm_up: CountOrZero = (
         100  # first steps of a phase, at most a twentieth of it, that are smaller

@@ -14,7 +14,7 @@ from oocdm.graph import ClassGraph
 from oocdm.inference import Dynamics, Fitted
 from oocdm.inference.fitted import checked_result, prediction_graph
 from oocdm.inference.tries import Tries
-from oocdm.reading import Count, checked
+from oocdm.reading import Count, NotNegative, checked
 from oocdm.schema import Schema
 from oocdm.task import Task
 
@@ -25,7 +25,9 @@ class LearnedSimulator:
 
     With `horizon` only those fields are simulated that can reach what the task reads within so
     many steps, so planners may look no further; that the task reads nothing else is verified in
-    every step, and that it does not depend on absent objects where there are such.
+    every step, and that it does not depend on absent objects where there are such. With `caution`
+    a step earns so much less for each usual change by which copies of the model are unsure of it,
+    on average over the simulated fields: plans avoid what the model does not know.
 
     >>> import oocdm
     >>> env = oocdm.make("mouse")
@@ -41,13 +43,25 @@ class LearnedSimulator:
     """
 
     @checked(PlanError)
-    def __init__(self, result: Fitted, task: Task, horizon: Count | None = None) -> None:
+    def __init__(
+        self,
+        result: Fitted,
+        task: Task,
+        horizon: Count | None = None,
+        caution: NotNegative = 0.0,
+    ) -> None:
         if not isinstance(task, Task):
             raise PlanError(
                 f"task: expected an oocdm.Task, got {type(task).__name__}. Use env.task of one of "
                 "our environments, or make one: oocdm.Task(reward=..., terminated=..., reads=...)."
             )
         checked_result("LearnedSimulator", result)
+        if caution and getattr(result, "copies", None) is None:
+            raise PlanError(
+                f"`caution`: expected 0 with a result without copies, got {caution}. Fit with "
+                "copies, as a Schedule has them by default: they tell what is not known."
+            )
+        self.caution = caution
         task.check(result.model.schema)
         # What a graph of single variables leaves out differs from object to object.
         prunes = horizon is not None and isinstance(prediction_graph(result), ClassGraph)
@@ -96,10 +110,11 @@ class LearnedSimulator:
         return own
 
     def reward(self, before: Snapshot, after: Snapshot) -> Tensor:
-        """The task's reward."""
-        if self.horizon is None:
-            return self.task.reward(before, after)
-        return self.task.watched_reward(before, after)
+        """The task's reward, less what caution takes of it."""
+        task = self.task
+        earned = (task.reward if self.horizon is None else task.watched_reward)(before, after)
+        doubt = self.dynamics.doubt(before) if self.caution else None
+        return earned if doubt is None else earned - self.caution * doubt
 
     def terminated(self, after: Snapshot) -> Tensor:
         """The task's termination."""

@@ -18,7 +18,7 @@ from oocdm.planning.learned_simulator import LearnedSimulator
 from oocdm.planning.planner import Planner
 from oocdm.planning.simulator import Simulator
 from oocdm.planning.warm import WarmStart
-from oocdm.reading import Count, Seed, checked
+from oocdm.reading import Count, NotNegative, Seed, checked
 from oocdm.task import Task
 
 PlanSeed = Annotated[Seed, "The random numbers of all plans follow from it."]
@@ -31,7 +31,8 @@ class MPC:
     `result` is a fit, or anything with its model and graph; the planner is a `CEM()` unless
     another is given. Only what can reach the fields that the task reads is simulated, which
     changes no action; `prune=False` simulates everything. Nor does it change any that what all
-    tries of a plan share is simulated once; `cache=False` simulates it in each. Unless
+    tries of a plan share is simulated once; `cache=False` simulates it in each. With `caution`
+    plans avoid what the model does not know (see `LearnedSimulator`). Unless
     `warm_start` is False, each plan starts from the one before it in the same world. Each world
     has random numbers of its own, made from `seed` and its number, which start anew with every
     `reset`.
@@ -58,10 +59,11 @@ class MPC:
         warm_start: bool = True,
         prune: bool = True,
         cache: bool = True,
+        caution: NotNegative = 0.0,
     ) -> None:
         checked_result("MPC", result)
         chosen = _checked_planner(CEM() if planner is None else planner)
-        simulator = LearnedSimulator(result, task, chosen.horizon if prune else None)
+        simulator = LearnedSimulator(result, task, chosen.horizon if prune else None, caution)
         self._init(simulator, chosen, seed, warm_start, cache)
 
     @classmethod

@@ -20,6 +20,7 @@ _PHASES = {
     "learn": "Learning the graph",
     "focus": "Learning what is hard",
     "polish": "Polishing the model",
+    "copy": "Learning what is unknown",
 }
 _SPEED_SECONDS = 120  # speed is averaged over so long, since discovery comes between steps
 

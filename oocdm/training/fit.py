@@ -62,6 +62,7 @@ from oocdm.training.run import (
     is_finished,
     new_run,
     read_checkpoint,
+    read_copies,
     read_graph,
     read_history,
     read_schema,
@@ -296,6 +297,7 @@ def _load(contents: Contents, settings: Settings, method: type[AbstractMethod] |
         history["settled"],
         read_seen(contents, schema),
         schema,
+        read_copies(contents, model),
     )
 
 
@@ -385,6 +387,7 @@ def _finish(
             trainer.has_settled,
             Seen.of(trainer.training_data, trainer.constants),
             trainer.training_data.schema,
+            trainer.doubts,
         )
         if path is not None:
             write_metrics(path, result.history)

@@ -37,7 +37,7 @@ learning 8 MiB.
 
     data: int  # the dataset, divided for training and for discovery
     inputs: int  # what the model reads of it, if that is kept
-    weights: int  # of the model, and of its copy when the graph was decided
+    weights: int  # of the model, of its copy when the graph was decided, and of those for doubts
     optimiser: int
     working: Mapping[str, int]
 
@@ -79,11 +79,12 @@ class Standing:
     gradients: int
 
     @staticmethod
-    def of(model: AbstractWorldModel, optimiser: str, data: int) -> Standing:
-        """For a model and an optimiser by its name, with so many bytes of data."""
+    def of(model: AbstractWorldModel, optimiser: str, data: int, copies: int = 0) -> Standing:
+        """For a model and an optimiser by its name, with so many bytes of data, and copies."""
         weights = sum(t.nbytes for t in (*model.parameters(), *model.buffers()))
         gradients = sum(p.nbytes for p in model.parameters())
-        return Standing(data, 2 * weights, *_optimiser_bytes(model, optimiser), gradients)
+        kept = (2 + copies) * weights
+        return Standing(data, kept, *_optimiser_bytes(model, optimiser), gradients)
 
     @property
     def total(self) -> int:

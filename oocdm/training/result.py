@@ -13,11 +13,13 @@ from oocdm.files.writing import whole_folder
 from oocdm.graph import ClassGraph, Evidence, Graph, Priors
 from oocdm.inference.seen import Seen
 from oocdm.methods import AbstractMethod
+from oocdm.models.copies import Copies
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import checked
 from oocdm.schema import Schema
 from oocdm.training.given import check_new
 from oocdm.training.run import (
+    COPIES,
     GRAPH,
     HISTORY,
     LEARNED,
@@ -25,6 +27,7 @@ from oocdm.training.run import (
     SCHEMA,
     SEEN,
     graph_to_json,
+    write_copies,
     write_weights,
 )
 from oocdm.training.settings import CONFIG, Settings, read_notes
@@ -38,6 +41,7 @@ class FitResult:
     edges and those undecided ones that help it to predict. `learned` is the network when the graph
     was decided, before polishing: it predicts under many graphs. `settled` tells whether the graph
     had stopped changing when learning ended, `seen` which values there were to learn from.
+    `copies` are those of the model that tell what it cannot know, if any were learned.
     `objects` are the names of the objects by class and place, if the method knows objects one by
     one; `priors` are what was known of single edges; `said` is the schema with the likelihoods as
     the data have it.
@@ -66,6 +70,7 @@ class FitResult:
     settled: bool = True
     seen: Seen | None = None
     said: Schema | None = None
+    copies: Copies | None = None
 
     def __repr__(self) -> str:
         edges = f"{len(self.graph.edges())} of {len(self.model.edges)} possible edges"
@@ -123,6 +128,8 @@ class FitResult:
         """Write weights, graph and history into the folder of a run, beside its settings."""
         for name, model in ((LEARNED, self.learned), (MODEL, self.model)):
             write_weights(path / name, model)
+        if self.copies is not None:
+            write_copies(path / COPIES, self.copies)
         write_json(path / GRAPH, graph_to_json(self.graph, self.evidence, self.prediction_graph))
         write_json(path / SEEN, None if self.seen is None else self.seen.to_json())
         history = {"seconds": self.seconds, "settled": self.settled, "rounds": self.history}

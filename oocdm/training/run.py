@@ -25,6 +25,8 @@ from oocdm.files.tensors import checksum_of, damaged, from_bytes, to_bytes
 from oocdm.files.writing import check_own_folder
 from oocdm.graph import AbstractEdgeSpace, Evidence, Graph, Layout, graph_from_json
 from oocdm.inference.seen import Seen
+from oocdm.models.copies import Copies, predicted_classes
+from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import AnyNumber, Range, read
 from oocdm.schema import Schema
 from oocdm.training.given import check_new
@@ -34,7 +36,7 @@ from oocdm.training.trainer import AFTER_LEARNING, Position, Trainer
 CHECKPOINT = "checkpoints/last.safetensors"
 SCHEMA, GRAPH, HISTORY = "schema.json", "graph.json", "history.json"
 SEEN = "seen.json"
-MODEL, LEARNED = "model.safetensors", "learned.safetensors"
+MODEL, LEARNED, COPIES = "model.safetensors", "learned.safetensors", "copies.safetensors"
 
 PREDICTS = "predicts"  # of a row: whether the edge is in the graph that the model predicts with
 
@@ -43,7 +45,7 @@ _Seconds = Annotated[float, Range(at_least=0)]
 
 
 class _Round(TypedDict):
-    phase: Literal["discover", "learn", "focus", "polish"]
+    phase: Literal["discover", "learn", "focus", "polish", "copy"]
     step: _NotNegative
     loss: AnyNumber | None
     edges: _NotNegative
@@ -63,7 +65,7 @@ class _Position(TypedDict):
     structure: list[str]
     evidence: list[Any] | None
     found: list[list[bool]]
-    phase: Literal["discover", "learn", "focus", "polish", "done"]
+    phase: Literal["discover", "learn", "focus", "polish", "copy", "done"]
     rounds: _NotNegative
     unchanged: _NotNegative
     seconds: _Seconds
@@ -131,6 +133,34 @@ def write_weights(path: Path, model: torch.nn.Module) -> None:
     write_atomically(path, to_bytes(dict(model.state_dict()), {"format": "oocdm-1"}))
 
 
+def write_copies(path: Path, copies: Copies) -> None:
+    """Write the copies of a model, and what is usual of them."""
+    tensors = {f"usual/{c}": each for c, each in copies.usual.items()}
+    tensors |= {f"times/{c}": each for c, each in copies.times.items()}
+    for number, copy in enumerate(copies.models):
+        tensors |= {f"copy{number}/{n}": t for n, t in copy.state_dict().items()}
+    write_atomically(path, to_bytes(tensors, {"format": "oocdm-1"}))
+
+
+def read_copies(contents: Contents, model: AbstractWorldModel) -> Copies | None:
+    """The copies of a run's model; None if it has none."""
+    if not contents.has(COPIES):
+        return None
+    path = contents.folder / COPIES
+    tensors, _ = from_bytes(contents.read(COPIES), path, ModelError)
+    usual, times = (_named(tensors, f"{kind}/") for kind in ("usual", "times"))
+    groups = {name.split("/")[0] for name in tensors}
+    names = [f"copy{i}" for i in range(len(groups) - 2)]
+    shapes = {c: tuple(model.heads[c].usual_change().shape) for c in predicted_classes(model)}
+    found = [{c: tuple(t.shape) for c, t in each.items()} for each in (usual, times)]
+    if groups != {"usual", "times", *names} or found != [shapes, shapes]:
+        raise damaged(path, "it holds other things than copies of the run's model", ModelError)
+    for each in (usual, times):
+        check_finite(each, path)
+    models = [_copy_of(model, _named(tensors, f"{name}/"), path) for name in names]
+    return Copies(tuple(models), {c: usual[c] for c in shapes}, {c: times[c] for c in shapes})
+
+
 def read_weights(contents: Contents, name: str, model: torch.nn.Module) -> None:
     """Give a model the weights of a run."""
     path = contents.folder / name
@@ -182,6 +212,8 @@ def write_checkpoint(folder: Path, trainer: Trainer, settings: Settings) -> None
     tensors = {f"model/{n}": t for n, t in trainer.model.state_dict().items()}
     if trainer.position.phase in AFTER_LEARNING:  # there are two networks
         tensors |= {f"learned/{n}": t for n, t in trainer.learned.state_dict().items()}
+    for number, copy in enumerate(trainer.copies):
+        tensors |= {f"copy{number}/{n}": t for n, t in copy.state_dict().items()}
     for number, state in trainer.optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser/{number}/{n}": torch.as_tensor(t) for n, t in state.items()}
     metadata = {
@@ -220,12 +252,23 @@ def read_checkpoint(contents: Contents, trainer: Trainer, settings: Settings) ->
         load_weights(trainer.learned, _named(tensors, "learned/"), path)
     trainer.position = position
     trainer.read_what_is_used()
+    trainer.copies = []
+    while own := _named(tensors, f"copy{len(trainer.copies)}/"):
+        trainer.copies.append(_copy_of(trainer.model, own, path))
     check_finite(tensors, path)
     try:
         trainer.rng.bit_generator.state = position.rng
         _load_optimiser(trainer.optimiser, _named(tensors, "optimiser/"))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{path}: not a checkpoint of this version ({error}).") from None
+
+
+def _copy_of(
+    model: AbstractWorldModel, tensors: dict[str, Tensor], path: Path
+) -> AbstractWorldModel:
+    copy = model.copy()
+    load_weights(copy, tensors, path)
+    return copy
 
 
 def _position_to_json(position: Position) -> dict[str, Any]:

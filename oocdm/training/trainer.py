@@ -24,6 +24,7 @@ from oocdm.models.allocator import (
     release_freed_memory,
     resident_memory,
 )
+from oocdm.models.copies import Copies
 from oocdm.models.memory import DEFAULT_MEMORY, measure
 from oocdm.models.oocdm.excerpt import merged, places_of, put_back
 from oocdm.models.oocdm.model import OocdmModel
@@ -34,6 +35,7 @@ from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.batch import Batch, num_shares
 from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
+from oocdm.training.copies import learn_copy, steps_of_copy
 from oocdm.training.focus import MOST_OBJECTS, Focus, focus_bytes
 from oocdm.training.given import keep_given, with_given
 from oocdm.training.likelihoods import choose_likelihoods
@@ -50,7 +52,7 @@ FOCUS_SHARE = 0.3  # of limited time that learning single targets alone may take
 FIRST_DISCOVERY_SHARE = 0.5  # of limited time that discovery before any training may take
 POLISH_ROUND = 500  # steps of polishing between checkpoints
 LONGEST_POLISH = 10.0  # learning rates that a weight may move in one step of polishing
-AFTER_LEARNING = ("polish", "done")  # phases in which the graph is decided
+AFTER_LEARNING = ("polish", "copy", "done")  # phases in which the graph is decided
 MEASURED = 8  # transitions on which it is measured what measuring them takes
 
 
@@ -58,7 +60,7 @@ MEASURED = 8  # transitions on which it is measured what measuring them takes
 class Progress:
     """Where training is: shown to a person, or written to a log."""
 
-    phase: str  # "discover", "learn" or "polish"
+    phase: str  # such as "learn", see `Position.phase`
     step: int  # steps, or edges, done in this phase
     total: int  # at most so many in this phase
     metrics: dict[str, float]
@@ -74,7 +76,7 @@ class Position:
     structure: Structure  # the current estimate; once the graph is decided, what predicts
     evidence: Evidence | None = None  # of the last discovery
     found: list[np.ndarray] = field(default_factory=list)  # edges after each discovery
-    phase: str = "discover"
+    phase: str = "discover"  # then "learn", "focus", "polish", "copy" and "done"
     rounds: int = 0  # finished rounds of this phase
     unchanged: int = 0  # iterations since the graph last changed
     seconds: float = 0.0
@@ -120,6 +122,7 @@ class Trainer:
         self.free = free.with_edges(free.edges & ~is_given)
         # The network when the graph was decided: polishing fits it to that graph alone.
         self.learned = self.model
+        self.copies: list[AbstractWorldModel] = []
         self.optimiser = self._new_optimiser()
         self.position = Position(start.with_edges(self.priors.apply(start.edges)))
         self.plan = self._make_plan()
@@ -188,7 +191,8 @@ class Trainer:
         if isinstance(self.model, OocdmModel) and self.method.focuses:
             self.model.idle = frozenset((Pairs.name,))
         divided = 0 if held_out is data else size // 2 * len(data)
-        self._standing = Standing.of(self.model, self.schedule.optimiser, divided)
+        copies = self.schedule.copies if steps_of_copy(self.schedule) else 0
+        self._standing = Standing.of(self.model, self.schedule.optimiser, divided, copies)
         budget = self._standing.budget(self.memory, self.schedule.targets_per_class)
         self.training = Prepared.of(self.model, self.training_data, budget=budget)
         self.held_out = self.training
@@ -266,6 +270,7 @@ class Trainer:
             "learn": self._learn_round,
             "focus": self._focus_round,
             "polish": self._polish_round,
+            "copy": self._copy_round,
         }
         clock = Clock(self.position.seconds, max_seconds)
         while self.position.phase != "done":
@@ -281,6 +286,9 @@ class Trainer:
             self.position.rng = dict(self.rng.bit_generator.state)
             if checkpoint is not None:
                 checkpoint()
+        for model in (self.model, self.learned, *self.copies):
+            if isinstance(model, OocdmModel):
+                model.idle = frozenset()
 
     def _share_of(self, phase: str) -> float:
         """The part of the time that is left, if it is limited, that a phase may take."""
@@ -290,6 +298,8 @@ class Trainer:
         shares = {"learn": share}
         if self._focuses:
             shares = {"learn": (1 - FOCUS_SHARE) * share, "focus": FOCUS_SHARE}
+        if copied := s.copies * steps_of_copy(s):
+            shares["polish"] = s.polish_steps / (s.polish_steps + copied)
         return shares.get(phase, 1.0)
 
     @property
@@ -466,10 +476,34 @@ class Trainer:
         self._record("polish", done + len(losses), losses, is_late)
         if is_over or is_late:
             calibrate_sigma(self.model, self.prediction_graph, self.held_out, s.final_resolution)
+            position.rounds = 0
+            position.phase = "copy" if steps_of_copy(s) and not is_late else "done"
+
+    def _copy_round(self, callback: Callback | None, clock: Clock) -> None:
+        """Learn a copy of the polished model."""
+        s, position, losses = self.schedule, self.position, []
+
+        def tell(done: int, loss: float) -> None:
+            losses.append(loss)
+            steps = steps_of_copy(s)
+            _report(callback, "copy", position.rounds * steps + done, s.copies * steps, loss)
+
+        args = (self.model, position.structure, self.training, s, self.plan.polishing)
+        self.copies.append(learn_copy(*args, self.rng, clock, tell))
+        position.rounds += 1
+        is_over = position.rounds >= s.copies
+        is_late = clock.share >= 1 and not is_over
+        self._record("copy", len(losses), losses, is_late)
+        if is_over or is_late:
             position.phase = "done"
-            for model in (self.model, self.learned):
-                if isinstance(model, OocdmModel):
-                    model.idle = frozenset()
+
+    @property
+    def doubts(self) -> Copies | None:
+        """The copies, with what is usual of them; None if there are none."""
+        if not self.copies:
+            return None
+        structures = self.model.structures(self.position.structure)
+        return Copies.measured(self.model, self.copies, structures, self.held_out)
 
     def _warmth(self, step: int, total: int) -> float:
         """How large a step may be: a new optimiser knows too little of the gradients for full ones.

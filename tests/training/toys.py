@@ -61,6 +61,14 @@ def assert_same(a: FitResult, b: FitResult) -> None:
     assert a.evidence.rows() == b.evidence.rows()
     for name, tensor in a.learned.state_dict().items():
         assert torch.equal(tensor, b.learned.state_dict()[name]), name
+    assert (a.copies is None) == (b.copies is None)
+    if a.copies is not None and b.copies is not None:
+        for one, other in zip(a.copies.models, b.copies.models, strict=True):
+            for name, tensor in one.state_dict().items():
+                assert torch.equal(tensor, other.state_dict()[name]), name
+        for c, usual in a.copies.usual.items():
+            assert torch.equal(usual, b.copies.usual[c])
+            assert torch.equal(a.copies.times[c], b.copies.times[c])
     assert (a.method, a.seed) == (b.method, b.seed)
 
     def timeless(result: FitResult) -> list[dict[str, Any]]:
