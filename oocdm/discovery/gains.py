@@ -263,8 +263,9 @@ def target_gains(
     # One element in place of all: what is turned is everything at once.
     tallies = {c: Tally(layout.of_class(c)[:, :1], np.zeros(len(layout))) for c in classes}
     both = [model.structures(each) for each in (structure, other)]
+    largest = [model.structures(model.largest())] * 2
     start = 0
-    for chunk in data.chunks(CHUNK, lambda some: model(some.inputs, *both)):
+    for chunk in data.chunks(CHUNK, lambda some: model(some.inputs, *largest), "two structures"):
         drawn = Receivers.draw(model, chunk, np.random.default_rng(start))
         inputs, targets = drawn.of(chunk)
         scores = [drawn.weigh(p.log_prob(targets, resolution)) for p in model(inputs, *both)]

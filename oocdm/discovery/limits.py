@@ -41,12 +41,17 @@ def limits_of(
     found, counts = np.zeros(len(layout.by_target)), np.zeros(len(layout.by_target))
     both = [(model, model.structures(structure)) for model in (now, before)]
 
+    largest = now.structures(now.largest())
+
     def scores(some: Prepared) -> list[Mapping[str, Tensor]]:
         return [
             model(some.inputs, rows)[0].log_prob(some.targets, resolution) for model, rows in both
         ]
 
-    for chunk in data.rows(slice(0, SEEN)).chunks(CHUNK, scores):
+    def heaviest(some: Prepared) -> object:
+        return [model(some.inputs, largest)[0].log_prob(some.targets) for model in (now, before)]
+
+    for chunk in data.rows(slice(0, SEEN)).chunks(CHUNK, heaviest, "two models"):
         ours, theirs = scores(chunk)
         rises: list[np.ndarray] = []
         known: list[np.ndarray] = []

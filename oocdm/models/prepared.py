@@ -180,18 +180,26 @@ class Prepared:
         return torch.as_tensor((-self.source.num_objects).argsort(kind="stable")[:num])
 
     def chunks(
-        self, size: int, work: Callable[[Prepared], object] | None = None
+        self, size: int, work: Callable[[Prepared], object] | None = None, name: str | None = None
     ) -> Iterator[Prepared]:
-        """The transitions in order, at most `size` at a time, fewer if `work` on them is large."""
+        """The transitions in order, at most `size` at a time, fewer if `work` on them is large.
+
+        Work with a name, which must be the largest of that name, is measured once for all parts
+        of the data.
+        """
 
         def taken(num: int) -> int:
             some = self.rows(self.fullest(num))
             return measure(lambda: None if work is None else work(some)).peak
 
-        if work is not None and len(self):
+        def find() -> Fit:
             # What is done with the outcome of work takes about as much again.
             limit = min(self.budget.working, self.budget.largest // 4)
-            size = max(largest_fit(taken, min(size, len(self)), limit).size, 1)
+            return largest_fit(taken, min(size, len(self)), limit)
+
+        if work is not None and len(self):
+            fit = find() if name is None else self.fit(name, find)
+            size = max(min(fit.size, size), 1)
         for i in range(0, len(self), size):
             yield self.rows(slice(i, i + size))
             if work is not None:

@@ -43,7 +43,7 @@ TRIM_ROUNDS, ROUNDS, ROUND_STEPS, PATIENCE = 14, 3, 150, 3
 VARIANTS = 4  # structures that are tried at once
 TRIFLE = 0.003  # nats that may be lost with what is left out
 HARM = 0.01  # nats that are won without what does harm
-JUDGED = 4096  # held-out transitions that decide what is left out, at most
+JUDGED, RANKED = 4096, 768  # held-out transitions that decide what goes, and in what order
 AT_ONCE = 12  # targets of one excerpt
 LEAST, ERRORS = 0.01, 3.0  # nats, and standard errors, that a target must be better by in the end
 CHUNK = 256
@@ -143,7 +143,7 @@ class Lesson:
         self.optimiser = make_optimiser("adam", [{"params": parameters}])
         self.blur = part.resolution(focus.method.schedule.resolution) or None
         self.at_once = rows_at_once(self._batch(self.full.flags[None]), part)
-        self.judged = self.held_out.rows(slice(0, JUDGED))
+        self.judged, self.ranked = (self.held_out.rows(slice(0, n)) for n in (JUDGED, RANKED))
         self.steps = 0
 
     # ---------------------------------------------------------------- learning
@@ -211,7 +211,7 @@ class Lesson:
         layout, now, part = self.part.layout, self.full, self.part
         trials = [Trial(columns[self.free.flags[columns]]) for columns in layout.by_target]
         for number in range(TRIM_ROUNDS):
-            gains = element_gains(part, self.judged, now, self.blur, now & self.free)
+            gains = element_gains(part, self.ranked, now, self.blur, now & self.free)
             tried = [trial.propose(now, gains) for trial in trials]
             if not any(map(len, tried)):
                 break
@@ -223,7 +223,9 @@ class Lesson:
             for i in range(ROUND_STEPS):
                 loss = self._step(rows, ROUND_RATE * _falling(i / ROUND_STEPS))
                 tell(number * ROUND_STEPS + i + 1, TRIM_ROUNDS * ROUND_STEPS, loss)
-            added = [self._adds(now, Structure(layout, flags)) for flags in less]
+            judged = {flags.tobytes(): Structure(layout, flags) for flags in less}
+            adds = {key: self._adds(now, each) for key, each in judged.items()}
+            added = [adds[flags.tobytes()] for flags in less]
             flags = now.flags.copy()
             for t, trial in enumerate(trials):
                 flags[trial.verdict([each[t] for each in added])] = False
