@@ -106,6 +106,18 @@ def test_rare_changes_are_not_extreme(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.text
 
 
+def test_what_starts_again_now_and_then_is_not_extreme(caplog: pytest.LogCaptureFixture) -> None:
+    """A timer's steps are alike to the last digits, and its starts a million times as large."""
+    x = np.arange(300) % 10 + 1e-7 * np.random.default_rng(0).normal(size=300)
+    data = walk(x)
+    check_numbers(data, np.arange(len(data)))
+    assert not caplog.text
+    x[42] = 1e9
+    data = walk(x)
+    check_numbers(data, np.arange(len(data)))
+    assert "to 1e+09 at episode 0, step 42" in caplog.text
+
+
 def test_changes_whose_squares_single_precision_has_not_are_refused() -> None:
     data = walk(1e-15 * np.random.default_rng(0).normal(size=300), length=10)
     both = data.transitions()
