@@ -14,13 +14,20 @@ from oocdm.data.dataset import Dataset
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.values import read_value
 from oocdm.errors import DataError, ModelError
-from oocdm.graph import Variable
+from oocdm.graph import Graph, Variable
 from oocdm.graph.class_graph import GivenGraph
 from oocdm.inference.dynamics import Dynamics
-from oocdm.inference.fitted import Fitted, check_fit, checked_data, checked_result
+from oocdm.inference.fitted import (
+    Fitted,
+    check_fit,
+    checked_data,
+    checked_result,
+    prediction_graph,
+)
 from oocdm.inference.names import place_hint, read_variable
-from oocdm.inference.seen import Seen, seen_by
+from oocdm.inference.seen import Seen, is_choice, seen_by
 from oocdm.inference.words import both_in_words, counted
+from oocdm.models.copies import Copies
 from oocdm.models.prediction import Predictions
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import Count, Seed, checked
@@ -28,6 +35,7 @@ from oocdm.schema import Field, Real
 
 CLOSE = 1e-3  # of a field's spread: differences below it are no change
 ROUNDING = 1e-5  # relative differences below it are rounding, whatever the spread
+TOLD = 0.1  # of a change: doubts that are larger are told
 PLAIN = Real()
 
 
@@ -35,10 +43,14 @@ PLAIN = Real()
 class Change:
     """One variable that would have come out differently; prints as a phrase.
 
-    `field` says how values are written: names of categories, True and False, numbers.
+    `field` says how values are written: names of categories, True and False, numbers. `doubt` is
+    how far copies of the model are from the imagined number, or the share of them that say
+    otherwise; it is told where it matters.
 
     >>> print(Change(4, Variable("Mouse", 0, "hunger"), 40.0, 55.0))
     step 4: Mouse[0].hunger would have been 55, not 40
+    >>> print(Change(4, Variable("Mouse", 0, "hunger"), 40.0, 55.0, doubt=6.0))
+    step 4: Mouse[0].hunger would have been 55 (give or take 6), not 40
     """
 
     step: int
@@ -46,10 +58,19 @@ class Change:
     actual: Any
     imagined: Any
     field: Field = PLAIN
+    doubt: float = 0.0
 
     def __str__(self) -> str:
         imagined, actual = both_in_words(self.field, self.imagined, self.actual)
-        return f"step {self.step}: {self.variable} would have been {imagined}, not {actual}"
+        told = f"{self.variable} would have been {imagined}{self._doubt()}, not {actual}"
+        return f"step {self.step}: {told}"
+
+    def _doubt(self) -> str:
+        if is_choice(self.field):
+            share = f"{100 * self.doubt:.0f} %"
+            return f" (but not by {share} of the model's copies)" if self.doubt > 0 else ""
+        change = np.abs(np.subtract(self.imagined, self.actual)).max()
+        return f" (give or take {self.doubt:.2g})" if self.doubt > TOLD * change else ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,6 +97,7 @@ class Counterfactual:
     imagined: tuple[Snapshot, ...]
     spreads: Mapping[str, Tensor] = field(default_factory=dict)
     outside: tuple[str, ...] = ()  # of what was seen in training, in words
+    others: tuple[tuple[Snapshot, ...], ...] = ()  # what copies of the model imagine
 
     def changes(self) -> list[Change]:
         """All variables that differ, in the order of time."""
@@ -92,7 +114,21 @@ class Counterfactual:
                     yield Change(
                         *(self.steps[i], Variable(c, j, f), real[j].tolist(), would[j].tolist()),
                         field=kind,
+                        doubt=self._doubt(i, Variable(c, j, f), kind),
                     )
+
+    def _doubt(self, i: int, variable: Variable, kind: Field) -> float:
+        """How far copies are from what is imagined of a variable, or how many say otherwise."""
+        c, j, f = variable
+        first, *others = (
+            states[i].values[c][f][0, j].double().cpu() for states in (self.imagined, *self.others)
+        )
+        if not others:
+            return 0.0
+        apart = torch.stack(others) - first
+        if is_choice(kind):
+            return float((apart != 0).flatten(1).any(1).double().mean())
+        return float(apart.square().mean(0).sqrt().max())
 
     def _differs(self, c: str, f: str, kind: Field, real: Tensor, would: Tensor) -> Tensor:
         """Which objects have another value of a field, (object,)."""
@@ -122,6 +158,7 @@ def counterfactual(
     horizon: Annotated[Count, "It is how many steps the answer has."] | None = None,
     seed: Seed = 0,
     graph: GivenGraph | None = None,
+    doubts: bool = True,
 ) -> Counterfactual:
     """What would have happened if some variables had been set at one step of an episode.
 
@@ -131,7 +168,8 @@ def counterfactual(
     logged, and so is the noise: what chance brought in each transition, by the model's light, it
     brings again. For choices, whole numbers and values at a bound of their field several noises
     fit what was logged; `seed` draws one. `graph` is one to predict with in place of the result's
-    own.
+    own. Copies of the model, if it has some, answer too, unless `doubts` is False: so every change
+    has a `doubt`.
     Objects come and go as they did, and other values that were not logged stay unknown. They are
     numbered by their place in the episode, or named as they were logged: `Light[L0].on`.
 
@@ -151,31 +189,56 @@ def counterfactual(
     check_fit("counterfactual", result, data)
     numbers = data.step[data.starts]
     rows = _rows_from(data, episode, step)[:horizon]
-    dynamics = Dynamics(result, graph=graph)
-    generator = torch.Generator().manual_seed(seed)
     settings = _read(do, data, rows[:1], step)
-    kind = data.schema.field
+    together = data.transitions(rows)  # so that all of them have the same places
+    fits = _models(result, prediction_graph(result, graph), doubts)
+    answers = [_imagine(Dynamics(fit), together, settings, hold, seed) for fit in fits]
+    actual = tuple(together.select(slice(i, i + 1)).after for i in range(len(rows)))
+    steps = tuple(int(numbers[row]) + 1 for row in rows)
+    spreads = _spreads(result.model, data)
+    answer = Counterfactual(steps, actual, answers[0], spreads, others=tuple(answers[1:]))
+    seen = seen_by(result)
+    if seen is None:
+        return answer
+    return replace(answer, outside=tuple(_outside(seen, settings, answer)))
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A model and the graph that it predicts with."""
+
+    model: AbstractWorldModel
+    graph: Graph
+
+
+def _models(result: Fitted, graph: Graph, doubts: bool) -> list[_Fit]:
+    """A result's model, and copies of it if they are asked for."""
+    copies: Copies | None = getattr(result, "copies", None)
+    others = copies.models if doubts and copies is not None else ()
+    return [_Fit(model, graph) for model in (result.model, *others)]
+
+
+def _imagine(
+    dynamics: Dynamics,
+    together: Transitions,
+    settings: Mapping[Variable, Tensor],
+    hold: bool,
+    seed: int,
+) -> tuple[Snapshot, ...]:
+    """The states after each of some transitions, had variables been set at the first."""
+    generator = torch.Generator().manual_seed(seed)
+    kind = dynamics.schema.field
     states = {v: value for v, value in settings.items() if not kind(v[0], v[2]).action}
     lasting = states if hold else {v: x for v, x in states.items() if kind(v[0], v[2]).static}
-    steps: list[int] = []
-    actual: list[Snapshot] = []
     imagined: list[Snapshot] = []
-    together = data.transitions(rows)  # so that all of them have the same places
-    for i, row in enumerate(rows):
-        logged = together.select(slice(i, i + 1)).to(result.model.device)
+    for i in range(together.before.batch_size):
+        logged = together.select(slice(i, i + 1)).to(dynamics.device)
         before = _with_state(logged.before, imagined[-1] if imagined else None)
         if not imagined or hold:
             before = _set(before, settings)
         noise = _noise(dynamics.predict(logged.before), logged, generator)
         imagined.append(_set(_realise(dynamics.predict(before), noise, logged), lasting))
-        actual.append(logged.after)
-        steps.append(int(numbers[row]) + 1)
-    spreads = _spreads(result.model, data)
-    answer = Counterfactual(tuple(steps), tuple(actual), tuple(imagined), spreads)
-    seen = seen_by(result)
-    if seen is None:
-        return answer
-    return replace(answer, outside=tuple(_outside(seen, settings, answer)))
+    return tuple(imagined)
 
 
 def _rows_from(data: Dataset, episode: int, step: int) -> np.ndarray:

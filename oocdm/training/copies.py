@@ -17,6 +17,7 @@ from oocdm.training.clock import Clock
 from oocdm.training.optimiser import make_optimiser
 
 STEPS, SHARE = 100, 5  # of learning a copy, at most, and no more than a fifth of those of polishing
+BATCH_SHARE = 2  # half as many transitions as in polishing
 RATE = 4.0  # of the schedule's learning rate: copies must get away from each other
 LEAST_RATE, WARM_UP = 0.05, 50
 
@@ -54,7 +55,7 @@ def learn_copy(
     if schedule.resolution:
         blur = copy.resolution(math.sqrt(schedule.resolution * schedule.final_resolution))
     chances = _drawn_episodes(data, rng)
-    size = min(schedule.polish_batch_size, len(data))
+    size = min(-(-schedule.polish_batch_size // BATCH_SHARE), len(data))
     terms = [Term(1.0, structure.flags[None])]
     for i in range(steps):
         falling = 0.5 * (1 + math.cos(math.pi * max(i / steps, clock.share)))

@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 import torch
 
+import oocdm
 from oocdm import ClassGraph, DataError, ModelError, Snapshot
+from oocdm.graph import Variable
 from oocdm.inference import Counterfactual, counterfactual
+from oocdm.inference.counterfactual import Change
 from oocdm.models.mixture_field import MixtureField
 from oocdm.models.prediction import CategoricalField, log_floored_softmax
 from oocdm.schema import Boolean, Categorical, ObjectClass, Real, Schema
@@ -330,3 +333,37 @@ def test_batches_of_different_widths_change_nothing() -> None:
     for own, wide in zip(found.imagined, expected.imagined, strict=True):
         num = own.counts["Ant"]
         torch.testing.assert_close(own["Ant", "x"], wide["Ant", "x"][:, :num])
+
+
+# ---------------------------------------------------------------- doubts
+
+
+def test_copies_of_the_model_answer_too() -> None:
+    """Each with its own noise, so that without a change they all say what was logged."""
+    env = oocdm.make("block", num_blocks=2)
+    data = oocdm.collect(env, steps=300, seed=0)
+    quick = oocdm.Schedule(iterations=1, steps_per_iteration=5, polish_steps=50)
+    result = oocdm.fit(data, graph=env.true_graph, schedule=quick)
+    same = counterfactual(result, data, 0, 3, do={}, horizon=3)
+    assert len(same.others) == 4 and not same.changes()
+    answer = counterfactual(result, data, 0, 3, do={"Block[0].a": 2.0}, horizon=3)
+    alone = counterfactual(result, data, 0, 3, do={"Block[0].a": 2.0}, horizon=3, doubts=False)
+    assert [str(c.variable) for c in answer.changes()] == [str(c.variable) for c in alone.changes()]
+    assert all(c.doubt == 0 for c in alone.changes()) and not alone.others
+    for change in answer.changes():
+        c, j, f = change.variable
+        i = answer.steps.index(change.step)
+        each = [float(states[i][c, f][0, j]) - change.imagined for states in answer.others]
+        assert change.doubt == pytest.approx(float(np.sqrt(np.mean(np.square(each)))), rel=1e-4)
+    assert any(c.doubt > 0 for c in answer.changes())
+
+
+def test_doubts_are_told_where_they_matter() -> None:
+    kind, variable = oocdm.Categorical(["red", "green"]), Variable("Lamp", 0, "colour")
+    change = Change(2, variable, 0, 1, kind, doubt=0.25)
+    assert str(change).endswith(
+        "would have been green (but not by 25 % of the model's copies), not red"
+    )
+    number = Change(2, Variable("Ball", 0, "x"), 1.0, 2.0, doubt=0.09)
+    assert "give or take" not in str(number)
+    assert "(give or take 0.11)" in str(replace(number, doubt=0.11))
