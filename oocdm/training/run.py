@@ -219,7 +219,7 @@ def read_checkpoint(contents: Contents, trainer: Trainer, settings: Settings) ->
         trainer.learned = trainer.model.copy()
         load_weights(trainer.learned, _named(tensors, "learned/"), path)
     trainer.position = position
-    trainer.read_what_is_used()
+    trainer.follow_estimate()
     check_finite(tensors, path)
     try:
         trainer.rng.bit_generator.state = position.rng
