@@ -414,7 +414,8 @@ def test_what_was_seen_that_is_none(change: Any, message: str, folder: Path) -> 
 def change_weight(path: Path, value: float, prefix: str = "") -> str:
     """Change the first number of the first weight, as another tool could; its name."""
     tensors, metadata = from_bytes(path.read_bytes(), path, ModelError)
-    name = next(n for n, t in tensors.items() if n.startswith(prefix) and t.is_floating_point())
+    numbers = [n for n, t in tensors.items() if t.is_floating_point() and t.numel()]
+    name = next(n for n in sorted(numbers) if n.startswith(prefix))
     tensors[name].view(-1)[0] = value
     if "checksum" in metadata:
         metadata.pop("checksum")
