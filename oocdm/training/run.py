@@ -251,7 +251,7 @@ def read_checkpoint(contents: Contents, trainer: Trainer, settings: Settings) ->
         trainer.learned = trainer.model.copy()
         load_weights(trainer.learned, _named(tensors, "learned/"), path)
     trainer.position = position
-    trainer.read_what_is_used()
+    trainer.follow_estimate()
     trainer.copies = []
     while own := _named(tensors, f"copy{len(trainer.copies)}/"):
         trainer.copies.append(_copy_of(trainer.model, own, path))

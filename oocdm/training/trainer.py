@@ -29,7 +29,7 @@ from oocdm.models.memory import DEFAULT_MEMORY, measure
 from oocdm.models.oocdm.excerpt import merged, places_of, put_back
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.parts.pairs import Pairs
-from oocdm.models.prepared import Prepared, Receivers
+from oocdm.models.prepared import Budget, Prepared, Receivers
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.batch import Batch, num_shares
@@ -40,7 +40,7 @@ from oocdm.training.focus import MOST_OBJECTS, Focus, focus_bytes
 from oocdm.training.given import keep_given, with_given
 from oocdm.training.likelihoods import choose_likelihoods
 from oocdm.training.optimiser import make_optimiser
-from oocdm.training.plan import WORKING_SHARE, Plan, Standing, make_plan
+from oocdm.training.plan import WORKING_SHARE, Plan, Standing, make_plan, rows_at_once
 from oocdm.training.precision import check_numbers, warn_of_rounding
 from oocdm.training.settling import most_iterations
 
@@ -109,7 +109,7 @@ class Trainer:
         self.method, self.schedule, self.seed = method, method.schedule, seed
         self.memory = memory
         self.rng = np.random.default_rng(seed)
-        self._prepare(data, device)
+        self._build(data, device)
         edges = self.model.edges
         self.constants = data.constants
         self.testable = edges.testable(data.max_counts, self.constants)
@@ -125,6 +125,8 @@ class Trainer:
         self.copies: list[AbstractWorldModel] = []
         self.optimiser = self._new_optimiser()
         self.position = Position(start.with_edges(self.priors.apply(start.edges)))
+        self._read(self._standing.budget(self.memory, self.schedule.targets_per_class))
+        self._planned = self.position.structure | self.free
         self.plan = self._make_plan()
         ceiling = Ceiling.above(resident, self.plan.estimate.total)
         is_held_out = self.held_out is not self.training
@@ -142,31 +144,32 @@ class Trainer:
         rng = np.random.default_rng(self.seed)
         now = LearningState(self.model, estimate, self.free, none, iteration=0)
         learned = self.method.objective(now, rng)
-        polished = [Term(1.0, (estimate | self.free).flags[None])]
-        blur = self.model.resolution(self.schedule.resolution) if self.schedule.resolution else None
-
-        def batch(terms: list[Term], is_polish: bool) -> Batch:
-            size = self._batch_size(terms, is_polish)
-            rows = np.resize(self.training.fullest(size).numpy(), size)
-            return self._batch(rows, [_largest_first(term) for term in terms], blur, rng)
-
+        polished = [Term(1.0, self._planned.flags[None])]
         with torch.random.fork_rng(devices=[]):
             return make_plan(
                 self._standing,
                 list({id(each): each for each in (self.training, self.held_out)}.values()),
-                batch(learned, False),
-                batch(polished, True) if self.schedule.polish_steps else None,
+                self._largest_batch(learned, False),
+                self._largest_batch(polished, True) if self.schedule.polish_steps else None,
                 self.held_out if _discovers(self.method) and self.free.any() else None,
                 self.memory,
                 self._focus_bytes() if self.free.any() and self._focuses else None,
             )
 
+    def _largest_batch(self, terms: list[Term], is_polish: bool) -> Batch:
+        """A batch of the transitions with the most objects."""
+        size = self._batch_size(terms, is_polish)
+        rows = np.resize(self.training.fullest(size).numpy(), size)
+        blur = self.model.resolution(self.schedule.resolution) if self.schedule.resolution else None
+        rng = np.random.default_rng(self.seed)
+        return self._batch(rows, [_largest_first(term) for term in terms], blur, rng)
+
     def _focus_bytes(self) -> int:
         assert isinstance(self.model, OocdmModel)  # the methods that focus have them
         return focus_bytes(self.model, self.training_data, self._held_out_data[0])
 
-    def _prepare(self, data: Dataset, device: str) -> None:
-        """Hold out episodes, build the model in the units of the others, and read all of them."""
+    def _build(self, data: Dataset, device: str) -> None:
+        """Hold out episodes, and build the model in the units of the others."""
         # Where a number stands among others decides how it is rounded: empty places would matter.
         data = data.without_empty_places()
         self.training_data, held_out = data, data
@@ -188,32 +191,40 @@ class Trainer:
             self._spread(MEASURED * self.memory // WORKING_SHARE // max(used.peak, 1))
         )
         _move(self.model, device)
-        if isinstance(self.model, OocdmModel) and self.method.focuses:
-            self.model.idle = frozenset((Pairs.name,))
         divided = 0 if held_out is data else size // 2 * len(data)
         copies = self.schedule.copies if steps_of_copy(self.schedule) else 0
         self._standing = Standing.of(self.model, self.schedule.optimiser, divided, copies)
-        budget = self._standing.budget(self.memory, self.schedule.targets_per_class)
-        self.training = Prepared.of(self.model, self.training_data, budget=budget)
-        self.held_out = self.training
-        if held_out is not data:
-            # Discovery may stop early: the transitions that it sees first must be any of them.
-            rows = np.random.default_rng(self.seed).permutation(len(held_out))
-            self._held_out_data = held_out, rows
-            self.held_out = Prepared.of(self.model, held_out, rows, budget)
+        # Discovery may stop early: the transitions that it sees first must be any of them.
+        rows = np.random.default_rng(self.seed).permutation(len(held_out))
+        self._held_out_data = held_out, rows
 
-    def read_what_is_used(self) -> None:
-        """Prepare the data again if the estimate uses what they were prepared without, or not."""
-        if not isinstance(self.model, OocdmModel) or not self.method.focuses:
-            return
+    def _read(self, budget: Budget) -> None:
+        """Prepare all data, without what only parts read that no structure uses."""
+        if isinstance(self.model, OocdmModel):
+            self.model.idle = self._idle
+        self.training = self.held_out = Prepared.of(self.model, self.training_data, budget=budget)
+        if self._held_out_data[0] is not self.training_data:
+            self.held_out = Prepared.of(self.model, *self._held_out_data, budget)
+
+    @property
+    def _idle(self) -> frozenset[str]:
+        """Costly parts that neither the estimate uses nor what discovery may change."""
         pairs = self.model.layout.ways((Pairs.name,))
-        idle = frozenset(() if (self.position.structure & pairs).any() else (Pairs.name,))
-        if idle == self.model.idle or self.held_out is self.training:
-            return
-        self.model.idle = idle
-        data, budget = self.training_data, self.training.budget
-        self.training = Prepared.of(self.model, data, budget=budget)
-        self.held_out = Prepared.of(self.model, *self._held_out_data, budget)
+        is_used = ((self.position.structure | self.free) & pairs).any()
+        return frozenset(() if is_used else (Pairs.name,))
+
+    def follow_estimate(self) -> None:
+        """Prepare the data again, and divide polishing anew, for what was not reckoned with.
+
+        What is done depends on the position alone, so that a run goes on to the bit.
+        """
+        position = self.position
+        if isinstance(self.model, OocdmModel) and self.model.idle != self._idle:
+            self._read(self.training.budget)
+        if position.phase in AFTER_LEARNING and (position.structure - self._planned).any():
+            self.model.zero_grad(set_to_none=True)
+            batch = self._largest_batch([Term(1.0, position.structure.flags[None])], True)
+            self.plan = replace(self.plan, polishing=rows_at_once(batch, self.model))
 
     def _spread(self, most: int) -> Transitions:
         """All transitions to learn from, or so many of them, evenly spread."""
@@ -286,6 +297,7 @@ class Trainer:
             self.position.rng = dict(self.rng.bit_generator.state)
             if checkpoint is not None:
                 checkpoint()
+        # Who has them may ask them about anything.
         for model in (self.model, self.learned, *self.copies):
             if isinstance(model, OocdmModel):
                 model.idle = frozenset()
@@ -304,9 +316,13 @@ class Trainer:
 
     @property
     def _focuses(self) -> bool:
-        """Whether single targets may be learned alone: on held-out episodes, in small worlds."""
+        """Whether single targets may be learned alone: on held-out episodes, in small worlds.
+
+        Where less learning is planned than it takes to tell, no time and no memory is kept for it.
+        """
         most = max(self.training_data.max_counts.values())
-        return self.method.focuses and self.held_out is not self.training and most <= MOST_OBJECTS
+        is_planned = self.schedule.planned_steps >= LEAST_LEARNED and most <= MOST_OBJECTS
+        return self.method.focuses and self.held_out is not self.training and is_planned
 
     # ---------------------------------------------------------------- the phases
 
@@ -389,8 +405,8 @@ class Trainer:
                 position.unchanged *= outcome.has_settled
         if outcomes:
             position.found.append(position.structure.edges)
-        self.read_what_is_used()
-        self._record("focus", len(losses), losses, False)
+        self.follow_estimate()
+        self._record("focus", len(losses), losses, clock.share >= 1)
         self._finish_learning()
 
     def _discover(
@@ -439,6 +455,7 @@ class Trainer:
         position.rounds = 0
         position.phase = "polish" if self.schedule.polish_steps else "done"
         self.optimiser = self._new_optimiser()
+        self.follow_estimate()
 
     def _plausible(self, structure: Structure, evidence: Evidence) -> Structure:
         """What is claimed, and those open edges of the estimate that the predictor keeps.

@@ -222,12 +222,22 @@ def test_what_another_structure_adds_to_each_target() -> None:
 def test_little_memory_means_small_portions_and_none_is_refused() -> None:
     model = random_model(DATA)
     ample = portions(model, Prepared.of(model, DATA))
-    assert ample.rows == len(DATA) and ample.elements == 14
+    assert ample.rows == len(DATA) and ample.elements == 16
     scarce = portions(model, Prepared.of(model, DATA, budget=Budget(ample.taken // 4)))
-    assert 0 < scarce.rows < len(DATA) or 0 < scarce.elements < 14
+    assert 0 < scarce.rows < len(DATA) or 0 < scarce.elements < 16
     nothing = Prepared.of(model, DATA, budget=Budget(1000, 1000))
     with pytest.raises(ModelError, match=r"one transition under two structures takes \d+ MiB"):
         element_gains(model, nothing, model.layout.structure(True), None)
+
+
+def test_what_idle_parts_would_need_is_not_reckoned_with() -> None:
+    model = random_model(DATA)
+    whole = portions(model, Prepared.of(model, DATA))
+    model.idle = frozenset(("pairs",))
+    without = Prepared.of(model, DATA)
+    assert not any(key[0] == "pairs" for key in without.inputs.extra)
+    less = portions(model, without)
+    assert (less.rows, less.elements) == (whole.rows, 15) and less.taken < whole.taken
 
 
 def test_drawn_objects_have_the_gains_of_all_on_average() -> None:

@@ -14,6 +14,7 @@ import torch
 
 from oocdm.data import Dataset
 from oocdm.discovery import Rule, discover_variables
+from oocdm.discovery.single_variables import LIMIT
 from oocdm.errors import DataError, GraphError
 from oocdm.graph import ClassGraph, Evidence, VariableEdges, VariableGraph
 from oocdm.models.memory import measure, rows_at_once
@@ -121,15 +122,17 @@ def test_decisions_follow_the_rule(model: OocdmModel, found: Evidence) -> None:
 def test_rows_are_ready_for_json(found: Evidence) -> None:
     rows = json.loads(json.dumps(found.rows(), allow_nan=False))
     assert len(rows) == found.score.size == 8 * 5
-    assert list(rows[0]) == ["edge", "score", "low", "high", "p_value", "stability", "decision"]
+    columns = ["edge", "score", "low", "high", "limit", "p_value", "stability", "decision"]
+    assert list(rows[0]) == columns
     assert rows[0]["edge"] == "Ball[0].x <- Ball[0].x"
     by_edge = {row["edge"]: row for row in rows}
     graph = graph_of(found)
     i, j = graph.inputs.index("Ball[1].x"), graph.outputs.index("Sum[0].x")
     score = matrix(found, found.score)[i, j]
     assert by_edge["Sum[0].x <- Ball[1].x"]["score"] == pytest.approx(score)
+    assert by_edge["Sum[0].x <- Ball[1].x"]["limit"] == LIMIT
     forbidden = by_edge["Sum[0].x <- Sum[0].x"]
-    assert (forbidden["score"], forbidden["decision"]) == (None, "no")
+    assert (forbidden["score"], forbidden["limit"], forbidden["decision"]) == (None, None, "no")
 
 
 def test_roc_auc(found: Evidence) -> None:

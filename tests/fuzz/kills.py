@@ -20,12 +20,14 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 
 import oocdm
 from oocdm.bench.machine import describe_machine
 from oocdm.cli import app
+from oocdm.training import focus, trainer
 from tests.files.killing import be_killed
 from tests.fuzz.subjects import DATA, print_of_data, print_of_run
 
@@ -34,6 +36,9 @@ WORDS = "words.txt"  # that a command printed
 MOST_KILLS = 4  # of one run, one after the other
 OPTIONS = ["--iterations", "2", "--steps-per-iteration", "2", "--polish-steps", "2"]
 OTHER = DATA.head(5)
+# So that all targets are learned alone, too, in a few steps, and what was learned is taken.
+ALONE = {"FULL_STEPS": 2, "ROUND_STEPS": 2, "TRIM_ROUNDS": 1, "ROUNDS": 1}
+ALONE |= dict.fromkeys(("UNEXPLAINED", "SURE", "LEAST", "ERRORS"), -1e9)
 
 
 class Stuck(Exception):
@@ -125,6 +130,11 @@ def try_saving(folder: Path, rng: random.Random, longest: float) -> tuple[int, s
 
 def run_kills(count: int, seed: int, folder: Path, show: bool = False) -> dict[str, Any]:
     """Kill commands `count` times; what is bad is told with how to have it again."""
+    with mock.patch.object(trainer, "LEAST_LEARNED", 4), mock.patch.multiple(focus, **ALONE):
+        return _run_kills(count, seed, folder, show)
+
+
+def _run_kills(count: int, seed: int, folder: Path, show: bool) -> dict[str, Any]:
     DATA.save(folder / "original")
     OTHER.save(folder / "other")
     whole = folder / "whole"
@@ -132,6 +142,8 @@ def run_kills(count: int, seed: int, folder: Path, show: bool = False) -> dict[s
     shutil.copytree(folder / "original", whole / "data")
     _, expected = try_training(whole, None, 0.0)
     longest = time.monotonic() - began
+    phases = [row["phase"] for row in oocdm.load(whole / "run").history]
+    assert phases == ["learn", "learn", "focus", "polish"], phases
     either = {print_of_data(oocdm.load_dataset(folder / name)) for name in ("original", "other")}
     counts: Counter[str] = Counter()
     bad: list[dict[str, Any]] = []

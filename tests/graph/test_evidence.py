@@ -28,6 +28,7 @@ def some() -> Evidence:
         score=np.array([1.0, 0.001, np.nan, 0.2]),
         low=np.array([0.9, -0.01, np.nan, 0.0]),
         high=np.array([1.1, 0.02, np.nan, 0.4]),
+        limit=np.array([0.003, 0.05, np.nan, 0.1]),
         p_value=np.array([1e-9, 0.4, np.nan, 0.04]),
         stability=np.array([1.0, 1.0, np.nan, 0.5]),
         decision=np.array(["yes", "no", "required", "undecided"]),
@@ -46,6 +47,7 @@ def test_rows_survive_json() -> None:
         "score": 0.2,
         "low": 0.0,
         "high": 0.4,
+        "limit": 0.1,
         "p_value": 0.04,
         "stability": 0.5,
         "decision": "undecided",
@@ -119,7 +121,7 @@ def test_the_words_of_a_test() -> None:
     )
     assert found.decision.tolist() == ["yes", "no", "undecided", "untestable"]
     np.testing.assert_array_equal(found.score, [1.0, 2.0, 3.0, np.nan])
-    for numbers in (found.low, found.high, found.p_value, found.stability):
+    for numbers in (found.low, found.high, found.limit, found.p_value, found.stability):
         assert np.isnan(numbers).all()
     assert Evidence.nothing(ClassEdges.of(SCHEMA)).decision.tolist() == ["undecided"] * 4
 
@@ -139,7 +141,9 @@ def test_what_is_given_overrides_the_data() -> None:
 
 def test_one_edge() -> None:
     said = some()["Ball.x <- Ball[*].push"]
-    assert said == EdgeEvidence("Ball.x <- Ball[*].push", "undecided", 0.2, 0.0, 0.4, 0.04, 0.5)
+    assert said == EdgeEvidence(
+        "Ball.x <- Ball[*].push", "undecided", 0.2, 0.0, 0.4, 0.1, 0.04, 0.5
+    )
     assert type(said.score) is float and type(said.decision) is str
     message = (
         "Unknown edge `Ball.x <- self.psh`. Did you mean `Ball.x <- self.push`? Known: "
@@ -151,12 +155,13 @@ def test_one_edge() -> None:
 
 def test_a_frame_has_one_row_an_edge() -> None:
     frame = some().to_frame()
-    columns = ["edge", "decision", "score", "low", "high", "p_value", "stability"]
+    columns = ["edge", "decision", "score", "low", "high", "limit", "p_value", "stability"]
     assert list(frame.columns) == columns
     assert frame.edge.tolist() == list(some().edges.names)
     assert frame.decision.tolist() == ["yes", "no", "required", "undecided"]
     np.testing.assert_array_equal(frame.score, some().score)
-    assert (frame.score.dtype, frame.p_value.dtype) == (float, float)
+    np.testing.assert_array_equal(frame.limit, some().limit)
+    assert (frame.score.dtype, frame.limit.dtype, frame.p_value.dtype) == (float, float, float)
 
 
 def test_evidence_is_compared_by_value_and_cannot_be_written() -> None:

@@ -96,9 +96,6 @@ def _draw(field: Field, leading: tuple[int, int], rng: np.random.Generator) -> n
     return rng.integers(low, high + 1, size=shape)
 
 
-ASKED_FOR: dict[str, Any] = {"product_rank": 4, "pairs": True}  # parts that must be asked for
-
-
 def random_model(
     data: Dataset,
     preset: str = "default",

@@ -13,7 +13,7 @@ from oocdm import ClassGraph, Dataset, Task
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.scales import Scales
-from tests.inference.ragged import ASKED_FOR, ragged, random_model
+from tests.inference.ragged import ragged, random_model
 
 
 def calm(model: OocdmModel) -> OocdmModel:
@@ -30,9 +30,7 @@ def calm(model: OocdmModel) -> OocdmModel:
 # Ants with every kind of field, rocks that never change, nests; all always there and known.
 DATA = ragged(is_whole=True, slots={"Ant": 3, "Rock": 2, "Nest": 1})
 COUNTS = {"Ant": 3, "Rock": 2, "Nest": 1}
-RESULT = SimpleNamespace(
-    model=calm(random_model(DATA, **ASKED_FOR)), graph=ClassGraph.full(DATA.schema)
-)
+RESULT = SimpleNamespace(model=calm(random_model(DATA)), graph=ClassGraph.full(DATA.schema))
 TASK = Task(
     reward=lambda before, after: after["Ant", "x"].sum(1) + before["Ant", "push"][:, 0],
     terminated=lambda after: after["Nest", "food"][:, 0] > 20,
@@ -43,7 +41,7 @@ TASK = Task(
 def untrained(data: Dataset, seed: int = 0) -> Any:
     """A fit without training, in units of the data."""
     torch.manual_seed(seed)
-    model = OocdmModel(data.schema, ModelOptions(**ASKED_FOR), Scales.measure(data.transitions()))
+    model = OocdmModel(data.schema, ModelOptions(), Scales.measure(data.transitions()))
     return SimpleNamespace(model=calm(model), graph=ClassGraph.full(data.schema))
 
 

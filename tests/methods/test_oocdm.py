@@ -24,11 +24,13 @@ from oocdm.methods import Inquiry, LearningState, Oocdm, Schedule, make_method, 
 from oocdm.methods import oocdm as module
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.oocdm.predictor import LATE
 from oocdm.models.prepared import Prepared
 from tests.inference.ragged import ragged, random_model
 
 MODEL = OocdmModel(SCHEMA, ModelOptions())
 LAYOUT = MODEL.layout
+COSTLY = LAYOUT.ways(LATE)  # is tried late
 EVERYTHING, NOTHING = LAYOUT.structure(True), LAYOUT.structure(False, False)
 SEEDS = st.integers(0, 2**20)
 
@@ -198,18 +200,20 @@ def test_few_graphs_still_divide_a_batch() -> None:
 TESTABLE = LAYOUT.edges.testable({"Block": 5, "Total": 1})
 
 
-@pytest.mark.parametrize(("preset", "has_free_paths"), [("default", True), ("paper", False)])
-def test_start_is_all_that_can_occur(preset: str, has_free_paths: bool) -> None:
-    start, free = Oocdm.preset(preset).start(LAYOUT, None, TESTABLE)
+def test_start_is_all_that_can_occur_but_what_is_tried_late() -> None:
+    start, free = Oocdm().start(LAYOUT, None, TESTABLE)
+    assert start == free == LAYOUT.structure(TESTABLE) - COSTLY
+    start, free = Oocdm.preset("paper").start(LAYOUT, None, TESTABLE)
     assert start == LAYOUT.structure(TESTABLE)
-    assert free == LAYOUT.structure(TESTABLE, has_free_paths)
+    assert free == LAYOUT.structure(TESTABLE, paths=False)
 
 
-@pytest.mark.parametrize(("preset", "has_free_paths"), [("default", True), ("paper", False)])
-def test_a_known_graph_is_not_free(preset: str, has_free_paths: bool) -> None:
-    start, free = Oocdm.preset(preset).start(LAYOUT, TRUE_GRAPH.mask, TESTABLE)
-    assert start == LAYOUT.of_graph(TRUE_GRAPH)
-    assert free == LAYOUT.structure(False, has_free_paths)
+def test_a_known_graph_is_not_free() -> None:
+    start, free = Oocdm().start(LAYOUT, TRUE_GRAPH.mask, TESTABLE)
+    assert start == LAYOUT.of_graph(TRUE_GRAPH) - COSTLY
+    assert free == LAYOUT.structure(False) - COSTLY
+    start, free = Oocdm.preset("paper").start(LAYOUT, TRUE_GRAPH.mask, TESTABLE)
+    assert start == LAYOUT.of_graph(TRUE_GRAPH) and free == NOTHING
 
 
 # ---------------------------------------------------------------- discovery rules
@@ -321,7 +325,8 @@ def test_objectives_and_searches_combine(
     num_terms = 3 if objective == "three-graphs" else 1
     now, rng = random_state(0, iteration=1)
     assert len(method.objective(now, rng)) == num_terms
-    assert method.start(LAYOUT, None, TESTABLE)[1].paths.all() == (search == "around")
+    free = method.start(LAYOUT, None, TESTABLE)[1].with_edges(False)
+    assert free == (LAYOUT.structure(False) - COSTLY if search == "around" else NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -394,6 +399,7 @@ def test_json_round_trip_of_every_option() -> None:
         beta=3.0,
         max_scored=11,
         patience=13,
+        focus=False,
         hide_variables=0.1,
     )
     default = Oocdm()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import platform
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from oocdm.models import allocator
@@ -71,8 +71,16 @@ def test_where_nobody_tells_nothing_is_returned(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells")
 def test_what_is_resident_grows_with_what_is_written() -> None:
+    """Of memory from the system itself: what others have freed is resident, and may be reused."""
+    size = 2**28
     before = allocator.resident_memory()
-    written = np.ones(2**25)  # 256 MiB
-    after = allocator.resident_memory()
-    assert before is not None and after is not None
-    assert after - before > 0.9 * written.nbytes
+    with mmap.mmap(-1, size) as written:
+        mapped = allocator.resident_memory()
+        for start in range(0, size, mmap.PAGESIZE):
+            written[start] = 1
+        after = allocator.resident_memory()
+    unmapped = allocator.resident_memory()
+    assert before is not None and mapped is not None
+    assert after is not None and unmapped is not None
+    assert mapped - before < 0.1 * size < 0.9 * size < after - mapped
+    assert after - unmapped > 0.9 * size

@@ -155,7 +155,7 @@ def test_structures_have_the_paths_that_the_model_has_chosen() -> None:
     model = OocdmModel(SCHEMA, ModelOptions()).double()
     model.paths[1] = 0.0
     structure = model.structure(FULL)
-    assert structure.graph == FULL and structure.paths.tolist() == [True, False, *[True] * 4]
+    assert structure.graph == FULL and structure.paths.tolist() == [True, False, *[True] * 8]
     free = structure.with_paths(True)
     rows = model.structures(FULL, free)
     assert rows.dtype == torch.float64

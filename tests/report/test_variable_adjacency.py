@@ -28,7 +28,7 @@ def test_variables_against_the_true_graph(tmp_path: Path) -> None:
     shown = np.asarray(axes.images[0].get_array())
     assert shown.tolist() == [[PRESENT, EXTRA], [0, MISSED]]
     score = np.array([2.0, 1.0, 0.0, np.nan])
-    evidence = Evidence(EDGES, score, *[score] * 3, score, np.array(["yes", "yes", "no", "no"]))
+    evidence = Evidence(EDGES, score, *[score] * 5, np.array(["yes", "yes", "no", "no"]))
     assert len(draw_variables(graph, evidence, TRUE).axes) == 3  # with scores and their scale
     save_adjacency(tmp_path / "graph.png", graph, evidence, TRUE)
     assert (tmp_path / "graph.png").read_bytes().startswith(b"\x89PNG")

@@ -16,7 +16,7 @@ from oocdm import (
     fit,
     resume,
 )
-from oocdm.training import clock
+from oocdm.training import clock, focus, trainer
 from tests.training.toys import (
     DATA,
     SCHEDULE,
@@ -31,14 +31,14 @@ pytestmark = pytest.mark.usefixtures("short_rounds")
 class Watch:
     """A clock that goes by steps: 1 s for each of learning, none for polishing."""
 
-    def __init__(self) -> None:
-        self.now = 0.0
+    def __init__(self, *phases: str) -> None:
+        self.now, self.phases = 0.0, phases or ("learn",)
 
     def perf_counter(self) -> float:
         return self.now
 
     def __call__(self, progress: Progress) -> None:
-        self.now += progress.phase == "learn"
+        self.now += progress.phase in self.phases
 
 
 EVEN = replace(SCHEDULE, polish_steps=4, polish_batch_size=32)  # as large as when it learns
@@ -86,6 +86,23 @@ def test_time_is_divided_by_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     half = replace(LIMITED, schedule=replace(EVEN, polish_steps=8, polish_batch_size=16))
     result = fit(DATA, half, callback=watch, max_seconds=12.0)
     assert [row["step"] for row in result.history if row["phase"] == "learn"][-1] == 9
+
+
+def test_learning_leaves_time_for_single_targets_if_these_may_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of its three quarters three tenths, and these have three tenths of what is left by then."""
+    monkeypatch.setattr(focus.Focus, "unexplained", lambda self: ["Ball.x", "Sum.x"])
+    planned = SCHEDULE.planned_steps
+    for least, expected in ((planned + 1, {"learn": 12}), (planned // 2, {"learn": 9, "focus": 3})):
+        monkeypatch.setattr(trainer, "LEAST_LEARNED", least)
+        watch = Watch("learn", "focus")
+        monkeypatch.setattr(clock, "time", watch)
+        method = Oocdm(model=LIMITED.model, schedule=EVEN, num_graphs=4)
+        result = fit(DATA, method, callback=watch, max_seconds=16.0)
+        done = {row["phase"]: row["step"] for row in result.history}
+        assert done == {**expected, "polish": 4}
+        assert result.ran_out == ("focus" in expected)
 
 
 GOING_ON = Oocdm(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +14,16 @@ import pytest
 from oocdm import FitResult, Oocdm, Progress, Schedule, fit, resume
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Gains
+from oocdm.errors import ModelError
+from oocdm.files.tensors import from_bytes
 from oocdm.graph import ClassEdges, Layout, Structure
+from oocdm.methods.method import Term
+from oocdm.models.memory import measure
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.schema import ObjectClass, Real, Schema
-from oocdm.training import focus, trainer
+from oocdm.training import Trainer, focus, trainer
 from oocdm.training.focus import TRIFLE, VARIANTS, Trial
+from oocdm.training.run import CHECKPOINT
 from tests.training.toys import assert_same
 
 
@@ -92,27 +101,90 @@ def test_what_is_between_objects_is_found_by_learning_it_alone(
     assert "Ball.speed by pairs" in result.model.structure(result.graph).names
 
 
+def tiny(patch: pytest.MonkeyPatch, gained: bool = True) -> None:
+    """A few steps of everything; all targets are learned alone, and all gain or none."""
+    short(patch, steps=8, rounds=1)
+    patch.setattr(focus, "ROUNDS", 1)
+    patch.setattr(focus, "ROUND_STEPS", 3)
+    patch.setattr(trainer, "LEAST_LEARNED", 8)
+    patch.setattr(trainer, "POLISH_ROUND", 4)
+    for name in ("UNEXPLAINED", "SURE", "ERRORS"):
+        patch.setattr(focus, name, -1e9)
+    patch.setattr(focus, "LEAST", -1e9 if gained else 1e9)
+
+
+TINY = Schedule(2, 4, 6, patience=9, batch_size=32, polish_batch_size=256)
+LITTLE = 105 * 2**20  # bytes: batches are divided, the more so with pairs
+# When a run ends, and the phase that its last checkpoint begins with.
+MOMENTS = {
+    ("learn", 6): "learn",
+    ("focus", 7): "focus",
+    ("polish", 1): "polish",
+    ("polish", 5): "polish",
+}
+
+
+@pytest.mark.parametrize("outcome", ["pairs", "no pairs", "nothing gained"])
 def test_a_run_goes_on_from_there_to_the_bit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short(monkeypatch, steps=16, rounds=2)
-    monkeypatch.setattr(focus, "UNEXPLAINED", -np.inf)
-    monkeypatch.setattr(focus, "SURE", -np.inf)
-    monkeypatch.setattr(focus, "LEAST", -np.inf)
-    monkeypatch.setattr(focus, "ERRORS", -np.inf)
-    data, method = balls(0, num=200), Oocdm(schedule=SCHEDULE)
-    whole = fit(data, method=method, seed=0)
-    assert any(row["phase"] == "focus" for row in whole.history)
-    for phase in ("focus", "polish"):
+    """Ended before, in and after this phase, with what it brings in and without."""
+    tiny(monkeypatch, gained=outcome != "nothing gained")
+    data, threshold = balls(0, num=160), 1e9 if outcome == "no pairs" else -1e9
+    method = Oocdm(schedule=TINY, path_threshold=threshold)  # all paths help, or pairs never do
+    copies: dict[tuple[str, int], Path] = {}
 
-        def stop(now: Progress, phase: str = phase) -> None:
-            if now.phase == phase and now.step == 10:
-                raise KeyboardInterrupt
+    def copy(now: Progress) -> None:
+        at = now.phase, now.step
+        if at in MOMENTS and at not in copies:
+            copies[at] = tmp_path / f"{now.phase} {now.step}"
+            shutil.copytree(tmp_path / "whole", copies[at])  # as an end of the process leaves it
 
-        folder = tmp_path / phase
-        with pytest.raises(KeyboardInterrupt):
-            fit(data, method=method, seed=0, folder=folder, callback=stop)
+    whole = fit(data, method, seed=0, folder=tmp_path / "whole", callback=copy, memory=LITTLE)
+    assert [row["phase"] for row in whole.history] == ["learn"] * 2 + ["focus"] + ["polish"] * 2
+    has_pairs = "Ball.speed by pairs" in whole.model.structure(whole.graph).names
+    assert has_pairs == (outcome == "pairs")
+    assert list(copies) == list(MOMENTS)
+    for at, folder in copies.items():
+        path = folder / CHECKPOINT
+        _, metadata = from_bytes(path.read_bytes(), path, ModelError)
+        assert json.loads(metadata["position"])["phase"] == MOMENTS[at]
         assert_same(resume(folder, data), whole)
+
+
+def test_without_polishing_too_a_model_may_be_asked_about_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny(monkeypatch, gained=False)
+    data = balls(0, num=40)
+    result = fit(data, method=Oocdm(schedule=replace(TINY, polish_steps=0)), seed=0)
+    before = data.transitions().before
+    for model in (result.model, result.learned):
+        assert isinstance(model, OocdmModel)
+        full = model.structures(model.layout.structure(True))
+        for each in (model, model.literal()):
+            (found,) = each(each.inputs(before), full)
+            assert found["Ball.speed"].mean.isfinite().all()
+
+
+def test_polishing_with_what_it_brings_in_stays_within_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny(monkeypatch)
+    method = Oocdm(schedule=TINY, path_threshold=-1e9)
+    built = Trainer(balls(0, num=160), method, seed=0, memory=LITTLE)
+    model, planned = built.model, built.plan.polishing
+    built.run()
+    assert "Ball.speed by pairs" in built.position.structure.names
+    batch = built._largest_batch([Term(1.0, built.position.structure.flags[None])], True)
+    assert len(batch.counts) == 1  # which all parts of it share
+    limit = built.training.budget.working + sum(p.nbytes for p in model.parameters())
+
+    def taken(at_once: int) -> int:
+        model.zero_grad(set_to_none=True)
+        return measure(lambda: batch.backward_of_first(at_once)).peak
+
+    assert taken(built.plan.polishing) <= limit < taken(planned)
 
 
 # ---------------------------------------------------------------- what is left out for trial

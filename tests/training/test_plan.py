@@ -13,7 +13,7 @@ import oocdm
 from oocdm.errors import ModelError
 from oocdm.methods import make_method
 from oocdm.models.memory import say_memory
-from oocdm.training.trainer import Trainer
+from oocdm.training.trainer import LEAST_LEARNED, Trainer
 
 QUICK = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)
 DATA = oocdm.collect(oocdm.make("block", num_blocks=3), steps=600, seed=0)
@@ -55,6 +55,9 @@ def test_the_estimate_can_be_asked_for() -> None:
     estimate = oocdm.estimate_memory(DATA, schedule=QUICK)
     assert set(estimate.working) == {"learning", "discovery", "polishing"}
     assert estimate == trainer("4GiB").plan.estimate
+    long = replace(QUICK, iterations=2, steps_per_iteration=LEAST_LEARNED // 2)
+    assert oocdm.estimate_memory(DATA, schedule=long).working["focus"] > 2**16
+    assert "focus" not in oocdm.estimate_memory(DATA, schedule=long, focus=False).working
     assert "discovery" not in oocdm.estimate_memory(DATA, "oofull", schedule=QUICK).working
 
 

@@ -24,17 +24,17 @@ def write(folder: Path, data: Any) -> Contents:
 def test_round_trip(tmp_path: Path) -> None:
     contents = write(tmp_path, SOME.to_json())
     assert Settings.read(contents) == SOME
-    assert SOME.format == FORMAT == 4
+    assert SOME.format == FORMAT == 5
 
 
 @pytest.mark.parametrize("number", [FORMAT - 1, FORMAT + 1, str(FORMAT), float(FORMAT), None, True])
 def test_another_format_is_told_before_anything_else(number: Any, tmp_path: Path) -> None:
     contents = write(tmp_path, {"format": number, "anything": 1})
     with pytest.raises(
-        ModelError, match=f"expected a run of format 4, got {re.escape(repr(number))}:"
+        ModelError, match=f"expected a run of format 5, got {re.escape(repr(number))}:"
     ):
         Settings.read(contents)
-    with pytest.raises(ModelError, match="expected a run of format 4, got None"):
+    with pytest.raises(ModelError, match="expected a run of format 5, got None"):
         Settings.read(write(tmp_path, [number]))
 
 

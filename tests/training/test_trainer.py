@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from oocdm.graph import ClassEdges, ClassGraph, Evidence, Structure
 from oocdm.methods.method import Inquiry
 from oocdm.training import Trainer, discover, trainer
 from tests.inference.ragged import ragged
+from tests.models.oocdm.worlds import AtOnce
 from tests.training.toys import (
     DATA,
     HIDING,
@@ -37,6 +38,8 @@ from tests.training.toys import (
     SCHEDULE,
     SMALL,
 )
+
+AT_ONCE = AtOnce(**{o.name: getattr(METHODS["oocdm"], o.name) for o in fields(Oocdm)})
 
 pytestmark = pytest.mark.usefixtures("short_rounds")
 
@@ -115,6 +118,15 @@ def test_fit_scores_held_out_episodes() -> None:
     assert (len(built.training), len(built.held_out)) == (len(training), len(held_out))
     paper = Trainer(DATA, METHODS["paper"], seed=5)
     assert paper.held_out is paper.training and len(paper.training) == len(DATA)
+
+
+def test_what_no_structure_uses_is_not_read() -> None:
+    for method, is_read in ((METHODS["oocdm"], False), (METHODS["oofull"], False), (AT_ONCE, True)):
+        built = Trainer(DATA, method, seed=5)
+        for data in (built.training, built.held_out):
+            assert (("pairs", "Ball", "Ball") in data.inputs.extra) is is_read
+    built.run()
+    assert ("pairs", "Ball", "Ball") in built.model.inputs(DATA.transitions().before).extra
 
 
 def test_unknown_values_do_not_enter_the_loss() -> None:

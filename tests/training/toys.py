@@ -57,7 +57,8 @@ def assert_same(a: FitResult, b: FitResult) -> None:
     assert list(ours) == list(theirs)
     for name, tensor in ours.items():
         assert torch.equal(tensor, theirs[name]), name
-    assert a.graph == b.graph
+    assert a.graph == b.graph and a.prediction_graph == b.prediction_graph
+    assert a.settled == b.settled
     assert a.evidence.rows() == b.evidence.rows()
     for name, tensor in a.learned.state_dict().items():
         assert torch.equal(tensor, b.learned.state_dict()[name]), name

@@ -58,7 +58,7 @@ class OocdmModel(AbstractWorldModel):
     ...     x = Real()
     >>> model = OocdmModel(Schema(Ball), ModelOptions())
     >>> model.layout.paths
-    ('network', 'messages', 'extremes')
+    ('network', 'products', 'messages', 'extremes', 'pairs')
     """
 
     def __init__(

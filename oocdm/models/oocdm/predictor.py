@@ -28,7 +28,7 @@ def paths_of(options: ModelOptions) -> tuple[str, ...]:
     """What a target of such a network may do without.
 
     >>> paths_of(ModelOptions())
-    ('network', 'messages', 'extremes')
+    ('network', 'products', 'messages', 'extremes', 'pairs')
     >>> paths_of(ModelOptions.preset("paper"))
     ()
     """

@@ -16,25 +16,29 @@ BOTH = ("attention", "sum")
 @pytest.mark.parametrize(
     ("options", "parts", "paths"),
     [
-        (ModelOptions(), ["local", "messages", "extremes"], ("network", "messages", "extremes")),
         (
-            ModelOptions(pairs=True, product_rank=1),
+            ModelOptions(),
             ["local", "messages", "extremes", "pairs"],
             ("network", "products", "messages", "extremes", "pairs"),
         ),
+        (
+            ModelOptions(pairs=False, product_rank=0),
+            ["local", "messages", "extremes"],
+            ("network", "messages", "extremes"),
+        ),
         (ModelOptions.preset("paper"), ["local", "attention"], ()),
         (
-            ModelOptions(linear_path=False, enrich=False),
+            ModelOptions(linear_path=False, enrich=False, pairs=False),
             ["local", "messages"],
             ("messages",),
         ),
         (
             ModelOptions(aggregators=BOTH),
-            ["local", "attention", "messages", "extremes"],
-            ("network", "messages", "extremes"),
+            ["local", "attention", "messages", "extremes", "pairs"],
+            ("network", "products", "messages", "extremes", "pairs"),
         ),
     ],
-    ids=["default", "pairs and products", "paper", "plain", "both"],
+    ids=["default", "no pairs or products", "paper", "plain", "both"],
 )
 def test_options_choose_parts_and_paths(
     options: ModelOptions, parts: list[str], paths: tuple[str, ...]

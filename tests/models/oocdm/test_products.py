@@ -10,7 +10,7 @@ from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.products import LIMIT, Products
 from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.training import fit
-from tests.models.oocdm.worlds import model_of
+from tests.models.oocdm.worlds import AtOnce, model_of
 
 
 def test_they_are_products_of_two_maps() -> None:
@@ -61,12 +61,9 @@ def test_what_is_bilinear_goes_on_as_that_elsewhere() -> None:
     schedule = Schedule(iterations=1, steps_per_iteration=150, polish_steps=450)
     far, errors = valves(2.0, seed=1).transitions(), []
     for rank in (0, 4):
-        result = fit(
-            valves(1.0, seed=0),
-            graph=graph,
-            schedule=schedule,
-            model=ModelOptions(product_rank=rank),
-        )
+        options = ModelOptions(pairs=False, product_rank=rank)
+        method = AtOnce(schedule=schedule, model=options)
+        result = fit(valves(1.0, seed=0), method, graph=graph)
         predicted = result.model.compile_for(result.graph)(far.before)["Valve.level"]
         missed = predicted.mode() - far.after.values["Valve"]["level"]
         errors.append(float(missed.square().mean().sqrt()))

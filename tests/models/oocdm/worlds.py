@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+import numpy as np
 import torch
 
 from oocdm.data.snapshot import Snapshot
+from oocdm.graph import Layout, Structure
+from oocdm.methods import Oocdm
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.parts.part import Reading
+from oocdm.models.oocdm.predictor import LATE
 from oocdm.models.oocdm.view import View
 from oocdm.schema import Boolean, Categorical, Integer, ObjectClass, Real, Schema
 
@@ -28,6 +33,20 @@ class Hill(ObjectClass):
 
 
 SCHEMA = Schema(Ant, Hill)
+
+
+@dataclass(frozen=True)
+class AtOnce(Oocdm):
+    """Learns with costly parts from the first step on, too."""
+
+    name: ClassVar[str] = "at-once"
+
+    def start(
+        self, layout: Layout, known: np.ndarray | None, testable: np.ndarray
+    ) -> tuple[Structure, Structure]:
+        late = layout.ways(LATE)
+        start, free = super().start(layout, known, testable)
+        return start | late, free | late
 
 
 def ants() -> Snapshot:

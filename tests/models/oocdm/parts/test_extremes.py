@@ -80,7 +80,7 @@ def test_extremes_over_absent_objects_are_zero() -> None:
 
 
 def test_plain_inputs_have_no_extremes() -> None:
-    model = model_of(ModelOptions(enrich=False))
+    model = model_of(ModelOptions(enrich=False, pairs=False))
     assert not model.inputs(ants()).extra
     assert "extremes" not in model.predictors["Ant"].parts
 

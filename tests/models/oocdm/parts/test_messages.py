@@ -32,7 +32,7 @@ def test_equalities_need_all_components_and_known_values() -> None:
 
 
 def test_plain_messages_have_no_equalities() -> None:
-    model = model_of(ModelOptions(enrich=False))
+    model = model_of(ModelOptions(enrich=False, pairs=False))
     assert not model.inputs(ants()).extra
     assert not any(part_of(model, "Ant").equal_fields.values())
     assert not list(part_of(model, "Ant").equal_weight.parameters())

@@ -185,7 +185,8 @@ def test_it_has_a_path_of_its_own() -> None:
     schema = Schema(Ball)
     torch.manual_seed(0)
     model = OocdmModel(schema, ModelOptions())
-    assert model.layout.paths == ("network", "messages", "extremes", "mean")
+    paths = ("network", "products", "messages", "extremes", "pairs", "mean")
+    assert model.layout.paths == paths
     assert model.layout.names[-1] == "Ball.x by mean"
     full = model.layout.structure(True)
     cut = model.layout.parse([name for name in full.names if name != "Ball.x by mean"])

@@ -15,7 +15,7 @@ from oocdm.models.oocdm.parts import entries
 from oocdm.models.oocdm.parts.pairs import Pairs
 from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.training import fit
-from tests.models.oocdm.worlds import ants, model_of
+from tests.models.oocdm.worlds import AtOnce, ants, model_of
 
 
 def part_of(model: OocdmModel, c: str) -> Pairs:
@@ -77,8 +77,8 @@ def test_they_say_what_messages_cannot() -> None:
     schedule = Schedule(iterations=1, steps_per_iteration=200, polish_steps=250)
     new, errors = balls(1).transitions(), []
     for has_pairs in (False, True):
-        options = ModelOptions(pairs=has_pairs)
-        result = fit(balls(0), graph=graph, schedule=schedule, model=options)
+        options = ModelOptions(pairs=has_pairs, product_rank=0)
+        result = fit(balls(0), AtOnce(schedule=schedule, model=options), graph=graph)
         predicted = result.model.compile_for(result.graph)(new.before)["Ball.speed"].mode()
         missed = predicted - new.after.values["Ball"]["speed"]
         errors.append(float(missed.square().mean().sqrt()))
