@@ -35,7 +35,7 @@ from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.batch import Batch, num_shares
 from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
-from oocdm.training.copies import learn_copy, steps_of_copy
+from oocdm.training.copies import BATCH_SHARE, learn_copy, steps_of_copy
 from oocdm.training.focus import MOST_OBJECTS, Focus, focus_bytes
 from oocdm.training.given import keep_given, with_given
 from oocdm.training.likelihoods import choose_likelihoods
@@ -310,7 +310,7 @@ class Trainer:
         shares = {"learn": share}
         if self._focuses:
             shares = {"learn": (1 - FOCUS_SHARE) * share, "focus": FOCUS_SHARE}
-        if copied := s.copies * steps_of_copy(s):
+        if copied := s.copies * steps_of_copy(s) / BATCH_SHARE:
             shares["polish"] = s.polish_steps / (s.polish_steps + copied)
         return shares.get(phase, 1.0)
 
@@ -494,23 +494,24 @@ class Trainer:
         if is_over or is_late:
             calibrate_sigma(self.model, self.prediction_graph, self.held_out, s.final_resolution)
             position.rounds = 0
-            position.phase = "copy" if steps_of_copy(s) and not is_late else "done"
+            position.phase = "copy" if steps_of_copy(s) else "done"
 
     def _copy_round(self, callback: Callback | None, clock: Clock) -> None:
         """Learn a copy of the polished model."""
         s, position, losses = self.schedule, self.position, []
+        steps = steps_of_copy(s)
+        before = position.rounds * steps
 
         def tell(done: int, loss: float) -> None:
             losses.append(loss)
-            steps = steps_of_copy(s)
-            _report(callback, "copy", position.rounds * steps + done, s.copies * steps, loss)
+            _report(callback, "copy", before + done, s.copies * steps, loss)
 
         args = (self.model, position.structure, self.training, s, self.plan.polishing)
         self.copies.append(learn_copy(*args, self.rng, clock, tell))
         position.rounds += 1
         is_over = position.rounds >= s.copies
         is_late = clock.share >= 1 and not is_over
-        self._record("copy", len(losses), losses, is_late)
+        self._record("copy", before + len(losses), losses, is_late)
         if is_over or is_late:
             position.phase = "done"
 

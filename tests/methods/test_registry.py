@@ -109,7 +109,7 @@ def test_errors_of_json() -> None:
     ("change", "message"),
     [
         ({"treshold": 0.3}, "there is no `treshold`. Did you mean `threshold`?"),
-        ({"schedule": {"iteration": 3}}, "16 problems:\n- `schedule`: there is no `iteration`."),
+        ({"schedule": {"iteration": 3}}, "17 problems:\n- `schedule`: there is no `iteration`."),
         ({"schedule": None}, "`schedule`: expected a Schedule or a mapping of its parts, got None"),
         ({"model": None}, "`model`: expected a ModelOptions or a mapping of its parts, got None"),
     ],

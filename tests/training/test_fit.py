@@ -212,7 +212,7 @@ def test_max_seconds_ends_training_early() -> None:
     long = Schedule(iterations=500, steps_per_iteration=500, polish_steps=500, batch_size=32)
     result = fit(DATA, Oofull(schedule=long), callback=seen.append, max_seconds=0.0)
     # One step of each phase, so that what is returned is whole.
-    assert [(p.phase, p.step) for p in seen] == [("learn", 1), ("polish", 1)]
+    assert [(p.phase, p.step) for p in seen] == [("learn", 1), ("polish", 1), ("copy", 1)]
     assert math.isfinite(evaluate(result, DATA).aill)
 
 

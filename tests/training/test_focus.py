@@ -121,6 +121,7 @@ MOMENTS = {
     ("focus", 7): "focus",
     ("polish", 1): "polish",
     ("polish", 5): "polish",
+    ("copy", 2): "copy",
 }
 
 
@@ -141,7 +142,8 @@ def test_a_run_goes_on_from_there_to_the_bit(
             shutil.copytree(tmp_path / "whole", copies[at])  # as an end of the process leaves it
 
     whole = fit(data, method, seed=0, folder=tmp_path / "whole", callback=copy, memory=LITTLE)
-    assert [row["phase"] for row in whole.history] == ["learn"] * 2 + ["focus"] + ["polish"] * 2
+    phases = ["learn"] * 2 + ["focus"] + ["polish"] * 2 + ["copy"] * 4
+    assert [row["phase"] for row in whole.history] == phases
     has_pairs = "Ball.speed by pairs" in whole.model.structure(whole.graph).names
     assert has_pairs == (outcome == "pairs")
     assert list(copies) == list(MOMENTS)

@@ -50,13 +50,15 @@ def test_every_step_is_reported() -> None:
     assert [(p.phase, p.step, p.total) for p in seen] == [
         *(("learn", i + 1, 12) for i in range(12)),
         *(("polish", i + 1, 7) for i in range(7)),
+        *(("copy", i + 1, 4) for i in range(4)),
     ]
     assert all(math.isfinite(p.metrics["loss"]) for p in seen)
     rounds = [(row["phase"], row["step"]) for row in result.history]
-    assert rounds == [*(("learn", i) for i in (4, 8, 12)), *(("polish", i) for i in (3, 6, 7))]
+    polished, copied = (("polish", i) for i in (3, 6, 7)), (("copy", i) for i in range(1, 5))
+    assert rounds == [*(("learn", i) for i in (4, 8, 12)), *polished, *copied]
     losses = [p.metrics["loss"] for p in seen]
     assert result.history[0]["loss"] == pytest.approx(np.mean(losses[:4]))
-    assert [row["edges"] for row in result.history[2:]] == [int(result.graph.mask.sum())] * 4
+    assert [row["edges"] for row in result.history[2:]] == [int(result.graph.mask.sum())] * 8
     seconds = [row["seconds"] for row in result.history]
     assert seconds == sorted(seconds) and seconds[-1] == result.seconds
 
