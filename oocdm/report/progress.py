@@ -13,7 +13,7 @@ from oocdm.report.terminal import short_number
 
 if TYPE_CHECKING:
     from oocdm.planning import EpisodesProgress
-    from oocdm.training.trainer import Progress
+    from oocdm.training.position import Progress
 
 _PHASES = {
     "discover": "Testing edges",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
-    from oocdm.training.trainer import Progress
+    from oocdm.training.position import Progress
 
 
 class ScalarLog:

@@ -2,8 +2,9 @@
 
 from oocdm.training.discover import discover, discover_variables
 from oocdm.training.fit import estimate_memory, fit, load, resume
+from oocdm.training.position import Callback, Progress
 from oocdm.training.result import FitResult
-from oocdm.training.trainer import Callback, Progress, Trainer
+from oocdm.training.trainer import Trainer
 
 __all__ = [
     "Callback",

@@ -52,6 +52,7 @@ from oocdm.reading import NotNegative, Seed, checked
 from oocdm.schema import Schema
 from oocdm.training.given import check_new, checksum
 from oocdm.training.plan import MemoryEstimate
+from oocdm.training.position import Callback
 from oocdm.training.result import FitResult, write_settings
 from oocdm.training.run import (
     CHECKPOINT,
@@ -74,7 +75,7 @@ from oocdm.training.run import (
 )
 from oocdm.training.settings import Settings, read_notes
 from oocdm.training.settling import what_is_open
-from oocdm.training.trainer import Callback, Trainer
+from oocdm.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 

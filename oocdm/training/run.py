@@ -30,8 +30,9 @@ from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import AnyNumber, Range, read
 from oocdm.schema import Schema
 from oocdm.training.given import check_new
+from oocdm.training.position import AFTER_LEARNING, Position
 from oocdm.training.settings import Settings, read_part
-from oocdm.training.trainer import AFTER_LEARNING, Position, Trainer
+from oocdm.training.trainer import Trainer
 
 CHECKPOINT = "checkpoints/last.safetensors"
 SCHEMA, GRAPH, HISTORY = "schema.json", "graph.json", "history.json"

@@ -5,15 +5,13 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from oocdm.data.dataset import Dataset
-from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.discovery import Discovery
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Evidence, Graph, Priors, Structure
@@ -25,23 +23,21 @@ from oocdm.models.allocator import (
     resident_memory,
 )
 from oocdm.models.copies import Copies
-from oocdm.models.memory import DEFAULT_MEMORY, measure
+from oocdm.models.memory import DEFAULT_MEMORY
 from oocdm.models.oocdm.excerpt import merged, places_of, put_back
 from oocdm.models.oocdm.model import OocdmModel
-from oocdm.models.oocdm.parts.pairs import Pairs
-from oocdm.models.prepared import Budget, Prepared, Receivers
-from oocdm.models.scales import Scales
+from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
-from oocdm.training.batch import Batch, num_shares
 from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
 from oocdm.training.copies import BATCH_SHARE, learn_copy, steps_of_copy
 from oocdm.training.focus import MOST_OBJECTS, Focus, focus_bytes
 from oocdm.training.given import keep_given, with_given
 from oocdm.training.likelihoods import choose_likelihoods
+from oocdm.training.material import Material
 from oocdm.training.optimiser import make_optimiser
-from oocdm.training.plan import WORKING_SHARE, Plan, Standing, make_plan, rows_at_once
-from oocdm.training.precision import check_numbers, warn_of_rounding
+from oocdm.training.plan import Plan, make_plan, rows_at_once
+from oocdm.training.position import AFTER_LEARNING, Callback, Position, Progress
 from oocdm.training.settling import most_iterations
 
 logger = logging.getLogger(__name__)
@@ -52,44 +48,10 @@ FOCUS_SHARE = 0.3  # of limited time that learning single targets alone may take
 FIRST_DISCOVERY_SHARE = 0.5  # of limited time that discovery before any training may take
 POLISH_ROUND = 500  # steps of polishing between checkpoints
 LONGEST_POLISH = 10.0  # learning rates that a weight may move in one step of polishing
-AFTER_LEARNING = ("polish", "copy", "done")  # phases in which the graph is decided
-MEASURED = 8  # transitions on which it is measured what measuring them takes
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where training is: shown to a person, or written to a log."""
-
-    phase: str  # such as "learn", see `Position.phase`
-    step: int  # steps, or edges, done in this phase
-    total: int  # at most so many in this phase
-    metrics: dict[str, float]
-
-
-Callback = Callable[[Progress], None]
-
-
-@dataclass
-class Position:
-    """All that changes during training beside weights: with them, a checkpoint is complete."""
-
-    structure: Structure  # the current estimate; once the graph is decided, what predicts
-    evidence: Evidence | None = None  # of the last discovery
-    found: list[np.ndarray] = field(default_factory=list)  # edges after each discovery
-    phase: str = "discover"  # then "learn", "focus", "polish", "copy" and "done"
-    rounds: int = 0  # finished rounds of this phase
-    unchanged: int = 0  # iterations since the graph last changed
-    seconds: float = 0.0
-    began: dict[str, float] = field(default_factory=dict)  # seconds when each phase began
-    history: list[dict[str, Any]] = field(default_factory=list)
-    rng: dict[str, Any] = field(default_factory=dict)
 
 
 class Trainer:
     """Trains one method on one dataset; `run` goes on from wherever the position says."""
-
-    training: Prepared
-    held_out: Prepared
 
     def __init__(
         self,
@@ -109,7 +71,8 @@ class Trainer:
         self.method, self.schedule, self.seed = method, method.schedule, seed
         self.memory = memory
         self.rng = np.random.default_rng(seed)
-        self._build(data, device)
+        self.material = Material(data, method, seed, device, memory)
+        self.model = self.material.model
         edges = self.model.edges
         self.constants = data.constants
         self.testable = edges.testable(data.max_counts, self.constants)
@@ -125,13 +88,11 @@ class Trainer:
         self.copies: list[AbstractWorldModel] = []
         self.optimiser = self._new_optimiser()
         self.position = Position(start.with_edges(self.priors.apply(start.edges)))
-        self._read(self._standing.budget(self.memory, self.schedule.targets_per_class))
         self._planned = self.position.structure | self.free
+        budget = self.material.standing.budget(memory, self.schedule.targets_per_class)
+        self.material.read(self._planned, budget)
         self.plan = self._make_plan()
-        ceiling = Ceiling.above(resident, self.plan.estimate.total)
-        is_held_out = self.held_out is not self.training
-        self.training = self.training.below(ceiling)
-        self.held_out = self.held_out.below(ceiling) if is_held_out else self.training
+        self.material.stay_below(Ceiling.above(resident, self.plan.estimate.total))
         release_freed_memory()
         logger.info("%s", self.plan.estimate)
 
@@ -145,73 +106,36 @@ class Trainer:
         now = LearningState(self.model, estimate, self.free, none, iteration=0)
         learned = self.method.objective(now, rng)
         polished = [Term(1.0, self._planned.flags[None])]
+        material, s = self.material, self.schedule
         with torch.random.fork_rng(devices=[]):
             return make_plan(
-                self._standing,
-                list({id(each): each for each in (self.training, self.held_out)}.values()),
-                self._largest_batch(learned, False),
-                self._largest_batch(polished, True) if self.schedule.polish_steps else None,
+                material.standing,
+                material.prepared,
+                material.largest_batch(learned, s.batch_size),
+                material.largest_batch(polished, s.polish_batch_size) if s.polish_steps else None,
                 self.held_out if _discovers(self.method) and self.free.any() else None,
                 self.memory,
                 self._focus_bytes() if self.free.any() and self._focuses else None,
             )
 
-    def _largest_batch(self, terms: list[Term], is_polish: bool) -> Batch:
-        """A batch of the transitions with the most objects."""
-        size = self._batch_size(terms, is_polish)
-        rows = np.resize(self.training.fullest(size).numpy(), size)
-        blur = self.model.resolution(self.schedule.resolution) if self.schedule.resolution else None
-        rng = np.random.default_rng(self.seed)
-        return self._batch(rows, [_largest_first(term) for term in terms], blur, rng)
-
     def _focus_bytes(self) -> int:
         assert isinstance(self.model, OocdmModel)  # the methods that focus have them
-        return focus_bytes(self.model, self.training_data, self._held_out_data[0])
-
-    def _build(self, data: Dataset, device: str) -> None:
-        """Hold out episodes, and build the model in the units of the others."""
-        # Where a number stands among others decides how it is rounded: empty places would matter.
-        data = data.without_empty_places()
-        self.training_data, held_out = data, data
-        if self.schedule.held_out > 0:
-            self.training_data, held_out = data.split(self.schedule.held_out, self.seed)
-        size = max(self.training_data.padded_bytes() // len(self.training_data), 1)
-        most = self.memory // WORKING_SHARE // size
-        check_numbers(data, _spread(len(data), most))
-        transitions = self._spread(most)
-        warn_of_rounding(transitions)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
-            scales = Scales.measure(transitions)
-            schema = self.method.predicted(data.schema)
-            self.model = self.method.build(schema, scales, data.max_counts)
-        del transitions
-        used = measure(lambda: self.model.measure(self._spread(MEASURED)))
-        self.model.measure(
-            self._spread(MEASURED * self.memory // WORKING_SHARE // max(used.peak, 1))
-        )
-        _move(self.model, device)
-        divided = 0 if held_out is data else size // 2 * len(data)
-        copies = self.schedule.copies if steps_of_copy(self.schedule) else 0
-        self._standing = Standing.of(self.model, self.schedule.optimiser, divided, copies)
-        # Discovery may stop early: the transitions that it sees first must be any of them.
-        rows = np.random.default_rng(self.seed).permutation(len(held_out))
-        self._held_out_data = held_out, rows
-
-    def _read(self, budget: Budget) -> None:
-        """Prepare all data, without what only parts read that no structure uses."""
-        if isinstance(self.model, OocdmModel):
-            self.model.idle = self._idle
-        self.training = self.held_out = Prepared.of(self.model, self.training_data, budget=budget)
-        if self._held_out_data[0] is not self.training_data:
-            self.held_out = Prepared.of(self.model, *self._held_out_data, budget)
+        return focus_bytes(self.model, self.training_data, self.material.held_out_data[0])
 
     @property
-    def _idle(self) -> frozenset[str]:
-        """Costly parts that neither the estimate uses nor what discovery may change."""
-        pairs = self.model.layout.ways((Pairs.name,))
-        is_used = ((self.position.structure | self.free) & pairs).any()
-        return frozenset(() if is_used else (Pairs.name,))
+    def training(self) -> Prepared:
+        """The transitions that are learned from."""
+        return self.material.training
+
+    @property
+    def training_data(self) -> Dataset:
+        """The dataset that these are of."""
+        return self.material.training_data
+
+    @property
+    def held_out(self) -> Prepared:
+        """The transitions that learning is judged on."""
+        return self.material.held_out
 
     def follow_estimate(self) -> None:
         """Prepare the data again, and divide polishing anew, for what was not reckoned with.
@@ -219,16 +143,12 @@ class Trainer:
         What is done depends on the position alone, so that a run goes on to the bit.
         """
         position = self.position
-        if isinstance(self.model, OocdmModel) and self.model.idle != self._idle:
-            self._read(self.training.budget)
+        self.material.read_again(position.structure | self.free)
         if position.phase in AFTER_LEARNING and (position.structure - self._planned).any():
             self.model.zero_grad(set_to_none=True)
-            batch = self._largest_batch([Term(1.0, position.structure.flags[None])], True)
+            terms = [Term(1.0, position.structure.flags[None])]
+            batch = self.material.largest_batch(terms, self.schedule.polish_batch_size)
             self.plan = replace(self.plan, polishing=rows_at_once(batch, self.model))
-
-    def _spread(self, most: int) -> Transitions:
-        """All transitions to learn from, or so many of them, evenly spread."""
-        return self.training_data.transitions(_spread(len(self.training_data), most))
 
     def _new_optimiser(self) -> torch.optim.Optimizer:
         return make_optimiser(self.schedule.optimiser, self.model.parameter_groups())
@@ -322,7 +242,7 @@ class Trainer:
         """
         most = max(self.training_data.max_counts.values())
         is_planned = self.schedule.planned_steps >= LEAST_LEARNED and most <= MOST_OBJECTS
-        return self.method.focuses and self.held_out is not self.training and is_planned
+        return self.method.focuses and self.material.has_held_out and is_planned
 
     # ---------------------------------------------------------------- the phases
 
@@ -341,9 +261,11 @@ class Trainer:
         found = self.method.discover_first(inquiry) if free.any() else None
         if found is not None:
             who = f"Method `{self.method.name}`: `discover_first`"
-            self._take(keep_given(who, found, self.position.structure, self.free, self.testable))
-            self._record("discover", int(free.sum()), [], found.is_cut)
-        self.position.phase = "learn"
+            self.position.take(
+                keep_given(who, found, self.position.structure, self.free, self.testable)
+            )
+            self.position.record(int(free.sum()), [], found.is_cut)
+        self.position.begin("learn")
 
     def _learn_round(self, callback: Callback | None, clock: Clock) -> None:
         s, position = self.schedule, self.position
@@ -369,14 +291,14 @@ class Trainer:
         weights = self.priors.weights(self.free.edges)
         discovery = self._discover(estimate, self.free, weights, before)
         if discovery is not None:
-            self._take(discovery)
+            self.position.take(discovery)
         is_settled = discovery is not None and position.unchanged >= s.patience
         is_over = done + len(losses) >= most or is_settled
         is_late = clock.share >= 1 and not is_over
-        self._record("learn", done + len(losses), losses, is_late)
+        self.position.record(done + len(losses), losses, is_late)
         if is_over or is_late:
             if self._focuses and done + len(losses) >= LEAST_LEARNED:
-                position.phase = "focus"
+                position.begin("focus")
             else:
                 self._finish_learning()
 
@@ -392,7 +314,7 @@ class Trainer:
         weights = self.priors.weights(self.free.edges)
         outcomes = Focus(
             *(self.model, self.method, position.structure, self.free, weights),
-            *(self.training, self.training_data, self.held_out, *self._held_out_data),
+            *(self.training, self.training_data, self.held_out, *self.material.held_out_data),
             *(self.rng, clock, tell),
         ).run()
         for outcome in outcomes:
@@ -406,7 +328,7 @@ class Trainer:
         if outcomes:
             position.found.append(position.structure.edges)
         self.follow_estimate()
-        self._record("focus", len(losses), losses, clock.share >= 1)
+        self.position.record(len(losses), losses, clock.share >= 1)
         self._finish_learning()
 
     def _discover(
@@ -434,13 +356,6 @@ class Trainer:
             contested = (low < size) & (size < high)  # not where it is NaN
         return self.model.layout.structure(contested, paths=False)
 
-    def _take(self, discovery: Discovery) -> None:
-        position, edges = self.position, discovery.structure.edges
-        has_changed = not np.array_equal(position.structure.edges, edges)
-        position.unchanged = 0 if has_changed else position.unchanged + 1
-        position.structure, position.evidence = discovery.structure, discovery.evidence
-        position.found.append(edges)
-
     def _finish_learning(self) -> None:
         structure, position = self.position.structure, self.position
         if position.evidence is not None:
@@ -452,8 +367,7 @@ class Trainer:
         if self.schedule.polish_steps:  # which fits what is chosen
             blur = self.model.resolution(self.schedule.resolution)
             choose_likelihoods(self.model, position.structure, self.held_out, blur)
-        position.rounds = 0
-        position.phase = "polish" if self.schedule.polish_steps else "done"
+        position.begin("polish" if self.schedule.polish_steps else "done")
         self.optimiser = self._new_optimiser()
         self.follow_estimate()
 
@@ -464,7 +378,7 @@ class Trainer:
         """
         claimed = structure.with_edges(structure.edges & evidence.is_in)
         is_open = structure.edges & self.free.edges & (evidence.decision == "undecided")
-        if self.held_out is self.training or not is_open.any():
+        if not (self.material.has_held_out and is_open.any()):
             return claimed
         undecided = self.model.layout.structure(is_open, paths=False)
         inquiry = Inquiry(self.model, self.held_out, claimed | undecided, undecided)
@@ -490,11 +404,10 @@ class Trainer:
         position.rounds += 1
         is_over = done + len(losses) >= total
         is_late = clock.share >= 1 and not is_over
-        self._record("polish", done + len(losses), losses, is_late)
+        self.position.record(done + len(losses), losses, is_late)
         if is_over or is_late:
             calibrate_sigma(self.model, self.prediction_graph, self.held_out, s.final_resolution)
-            position.rounds = 0
-            position.phase = "copy" if steps_of_copy(s) else "done"
+            position.begin("copy" if steps_of_copy(s) else "done")
 
     def _copy_round(self, callback: Callback | None, clock: Clock) -> None:
         """Learn a copy of the polished model."""
@@ -511,9 +424,9 @@ class Trainer:
         position.rounds += 1
         is_over = position.rounds >= s.copies
         is_late = clock.share >= 1 and not is_over
-        self._record("copy", before + len(losses), losses, is_late)
+        self.position.record(before + len(losses), losses, is_late)
         if is_over or is_late:
-            position.phase = "done"
+            position.begin("done")
 
     @property
     def doubts(self) -> Copies | None:
@@ -548,8 +461,10 @@ class Trainer:
         penalty: Tensor | None = None,
     ) -> float:
         is_polish = self.position.phase == "polish"
-        rows = self.rng.integers(len(self.training), size=self._batch_size(terms, is_polish))
-        batch = self._batch(rows, terms, blur, self.rng)
+        s, material = self.schedule, self.material
+        size = material.batch_size(terms, s.polish_batch_size if is_polish else s.batch_size)
+        rows = self.rng.integers(len(self.training), size=size)
+        batch = material.batch(rows, terms, blur, self.rng)
         self.model.zero_grad(set_to_none=True)
         at_once = self.plan.polishing if is_polish else self.plan.learning
         loss = batch.backward(at_once, penalty)
@@ -568,80 +483,10 @@ class Trainer:
         self.optimiser.step()
         return float(loss)
 
-    def _batch_size(self, terms: list[Term], is_polish: bool) -> int:
-        """The rows of a batch: the schedule's, so that structures share them evenly."""
-        size = self.schedule.polish_batch_size if is_polish else self.schedule.batch_size
-        shares = num_shares(terms)
-        return max(min(size, len(self.training)) // shares, 1) * shares
-
-    def _batch(
-        self,
-        rows: np.ndarray,
-        terms: list[Term],
-        blur: dict[str, Tensor] | None,
-        rng: np.random.Generator,
-    ) -> Batch:
-        """Some transitions to be scored; of large classes objects are drawn as targets."""
-        data = self.training.rows(torch.as_tensor(rows))
-        hidden = self._partial(rows, rng) if self.method.hide_variables else None
-        receivers = Receivers.draw(self.model, data, rng)
-        return Batch(self.model, data, terms, receivers, blur, hidden)
-
-    def _partial(self, rows: np.ndarray, rng: np.random.Generator) -> Snapshot:
-        """States before some transitions; from half of them single variables are hidden."""
-        before = self.training_data.transitions(rows).before.to(self.model.device)
-        is_partial = rng.random((len(rows), 1)) < 0.5
-        masks = {
-            c: {
-                f: torch.as_tensor(
-                    is_partial & (rng.random((len(rows), n)) < self.method.hide_variables),
-                    device=self.model.device,
-                )
-                for f in self.model.schema.fields(c)
-            }
-            for c, n in before.counts.items()
-        }
-        return before.hide(masks)
-
-    def _record(self, phase: str, step: int, losses: list[float], ran_out: bool) -> None:
-        entry = {
-            "phase": phase,
-            "step": step,
-            "loss": float(np.mean(losses)) if losses else None,
-            "edges": int(self.position.structure.edges.sum()),
-            "ran_out": ran_out,  # whether limited time left something undone
-        }
-        self.position.history.append(entry)
-
-
-def _largest_first(term: Term) -> Term:
-    """A term with its structures in the order of their size: the first ones need the most."""
-    if isinstance(term.structures, Tensor):
-        return term
-    order = np.argsort(-term.structures.sum(1), kind="stable")
-    return replace(term, structures=term.structures[order])
-
 
 def _discovers(method: AbstractMethod) -> bool:
     """Whether a method asks its model about edges."""
     return type(method).discover is not AbstractMethod.discover
-
-
-def _spread(total: int, most: int) -> np.ndarray:
-    """All numbers below a total, or so many of them, evenly spread."""
-    size = min(most, total)
-    return np.arange(size) * total // max(size, 1)
-
-
-def _move(model: AbstractWorldModel, device: str) -> None:
-    try:
-        model.to(torch.device(device))
-    except (RuntimeError, AssertionError, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ModelError(
-            f"fit: `device`: expected one that torch can use here, such as cpu, got {device!r} "
-            f"({reason})."
-        ) from None
 
 
 def _report(callback: Callback | None, phase: str, step: int, total: int, loss: float) -> None:

@@ -49,10 +49,10 @@ def test_parts_have_the_gradient_of_the_whole(method: str, at_once: int, targets
         Term(2.0, learned.sigmoid()),
     ]
     assert num_shares(terms) == 12
-    trainer.training = type(trainer.training).of(
+    trainer.material.training = type(trainer.training).of(
         trainer.model, trainer.training_data, budget=trainer.training.budget
     )
-    batch = trainer._batch(np.arange(24), terms, None, rng)
+    batch = trainer.material.batch(np.arange(24), terms, None, rng)
     assert bool(batch.receivers.places) == (targets == 2 and method == "oocdm")
     whole = gradient(batch, 24)
     expected, learned.grad = learned.grad, None

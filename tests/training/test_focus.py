@@ -178,7 +178,7 @@ def test_polishing_with_what_it_brings_in_stays_within_memory(
     model, planned = built.model, built.plan.polishing
     built.run()
     assert "Ball.speed by pairs" in built.position.structure.names
-    batch = built._largest_batch([Term(1.0, built.position.structure.flags[None])], True)
+    batch = built.material.largest_batch([Term(1.0, built.position.structure.flags[None])], 256)
     assert len(batch.counts) == 1  # which all parts of it share
     limit = built.training.budget.working + sum(p.nbytes for p in model.parameters())
 

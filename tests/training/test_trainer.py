@@ -88,14 +88,14 @@ def test_half_of_the_samples_keep_everything() -> None:
     built = Trainer(DATA, HIDING, seed=5)
     rows = np.arange(len(built.training)).repeat(20)
     whole = built.training.rows(torch.as_tensor(rows)).inputs
-    partial = built.model.inputs(built._partial(rows, built.rng))
+    partial = built.model.inputs(built.material.partly_hidden(rows, built.rng))
     flags = [(whole.features[c] != partial.features[c]).any(-1) for c in DATA.schema.classes]
     is_hidden = torch.cat([f.flatten(1) for f in flags], dim=1).double()  # (batch, variable)
     is_partial = is_hidden.any(1)
     never = 0.5 * 0.7 ** is_hidden.shape[1]
     assert float(is_partial.double().mean()) == pytest.approx(0.5 - never, abs=0.03)
     assert float(is_hidden.mean()) == pytest.approx(0.5 * 0.3, abs=0.02)
-    again = built.model.inputs(built._partial(rows, built.rng))
+    again = built.model.inputs(built.material.partly_hidden(rows, built.rng))
     assert not torch.equal(again.features["Ball"], partial.features["Ball"])
 
 
