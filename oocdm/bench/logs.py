@@ -9,13 +9,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from oocdm.bench.highway import HIGHWAY
 from oocdm.bench.machine import describe_machine
-from oocdm.bench.mpe import MPE
-from oocdm.bench.replay import slowed_by
 from oocdm.bench.results import recall_all
 from oocdm.bench.rollout_errors import rollout_errors
-from oocdm.bench.simulator import log_steps
+from oocdm.bench.simulators.highway import HIGHWAY
+from oocdm.bench.simulators.mpe import MPE
+from oocdm.bench.simulators.replay import slowed_by
+from oocdm.bench.simulators.simulator import log_steps
 from oocdm.errors import OocdmError, suggest
 from oocdm.training import fit
 

@@ -17,8 +17,8 @@ EXTRA = "comes with the extra oocdm[logs]"
 def highway() -> Dataset:
     """A short log of highway-env, if it is installed."""
     pytest.importorskip("highway_env", reason=EXTRA)
-    from oocdm.bench.highway import HIGHWAY
-    from oocdm.bench.simulator import log_steps
+    from oocdm.bench.simulators.highway import HIGHWAY
+    from oocdm.bench.simulators.simulator import log_steps
 
     return log_steps(HIGHWAY, 300, seed=1)
 
@@ -27,8 +27,8 @@ def highway() -> Dataset:
 def mpe() -> Dataset:
     """A short log of mpe2, if it is installed."""
     pytest.importorskip("mpe2", reason=EXTRA)
-    from oocdm.bench.mpe import MPE
-    from oocdm.bench.simulator import log_steps
+    from oocdm.bench.simulators.mpe import MPE
+    from oocdm.bench.simulators.simulator import log_steps
 
     return log_steps(MPE, 400, seed=1)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from oocdm.bench.highway import HIGHWAY
-from oocdm.bench.mpe import MPE
-from oocdm.bench.reads import RARE, counted_activity
-from oocdm.bench.simulator import Simulator
+from oocdm.bench.simulators.highway import HIGHWAY
+from oocdm.bench.simulators.mpe import MPE
+from oocdm.bench.simulators.reads import RARE, counted_activity
+from oocdm.bench.simulators.simulator import Simulator
 from oocdm.graph import ClassEdges
 
 PLACE = re.compile(r"([a-z_/]+\.py):([\d,-]+)")
@@ -35,7 +35,7 @@ def test_all_that_was_seen_active_is_in_the_list(simulator: Simulator) -> None:
 
 @each_simulator
 def test_the_package_is_of_the_version_that_was_read_and_counted(simulator: Simulator) -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     wanted = f"{simulator.package}=={simulator.version}"
     assert wanted in project["optional-dependencies"]["logs"]
     assert counted_activity(simulator.name)["package"] == wanted.replace("==", " ")

@@ -9,9 +9,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from oocdm.bench.highway_cases import braked_cars
-from oocdm.bench.highway_reads import READS
-from oocdm.bench.simulator import Name, Simulator, not_installed
+from oocdm.bench.simulators.highway_cases import braked_cars
+from oocdm.bench.simulators.highway_reads import READS
+from oocdm.bench.simulators.simulator import Name, Simulator, not_installed
 from oocdm.schema import Categorical, ObjectClass, Real, Schema
 from oocdm.worlds.read_objects import Objects
 

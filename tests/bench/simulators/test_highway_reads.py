@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oocdm.bench.highway import HIGHWAY
+from oocdm.bench.simulators.highway import HIGHWAY
 
 WORDS = {
     **{"x": "position", "y": "position", "lane": "lane_index", "wanted": "target_speed"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oocdm.bench.mpe import MPE
+from oocdm.bench.simulators.mpe import MPE
 
 WORDS = {"x": "p_pos", "y": "p_pos", "vx": "p_vel", "vy": "p_vel", "move": "action"}
 VERBS = {"x": "p_pos +=", "y": "p_pos +=", "vx": "p_vel = ", "vy": "p_vel = "}

@@ -9,7 +9,7 @@ episode, and what they leave behind (`impact`, `crashed`) is not logged.
 
 from __future__ import annotations
 
-from oocdm.bench.reads import Reads, each
+from oocdm.bench.simulators.reads import Reads, each
 
 _MOVE = "vehicle/kinematics.py:141-152"
 _STEER = "vehicle/controller.py:157-183"

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from oocdm.bench.mpe import (
+from oocdm.bench.simulators.mpe import (
     MPE,
     NUMBERS,
     SCHEMA,
@@ -21,8 +21,8 @@ from oocdm.bench.mpe import (
     to_action,
     value_of,
 )
-from oocdm.bench.mpe_cases import SIZES
-from oocdm.bench.simulator import log_steps
+from oocdm.bench.simulators.mpe_cases import SIZES
+from oocdm.bench.simulators.simulator import log_steps
 from oocdm.data.dataset import Dataset
 from oocdm.errors import OocdmError
 
@@ -111,7 +111,7 @@ def test_actions_go_there_and_back() -> None:
 
 def test_agents_make_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mpe2")
-    monkeypatch.setattr("oocdm.bench.mpe.MEETING", 1.0)
+    monkeypatch.setattr("oocdm.bench.simulators.mpe.MEETING", 1.0)
     env, rng = make_mpe({"Predator": 1, "Prey": 2, "Landmark": 1}), np.random.default_rng(0)
     env.reset(seed=0)
     places = {("Predator", 0): (0, 0), ("Prey", 0): (-1, 0), ("Prey", 1): (-2, 0)}

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from oocdm.bench.case import Case
-from oocdm.bench.simulator import Simulator
+from oocdm.bench.simulators.case import Case
+from oocdm.bench.simulators.simulator import Simulator
 from oocdm.data.dataset import Dataset
 from oocdm.graph import Variable
 from oocdm.inference import counterfactual

@@ -7,8 +7,8 @@ import math
 import pytest
 
 import oocdm
-from oocdm.bench.mpe import MPE
-from oocdm.bench.replay import slowed_by
+from oocdm.bench.simulators.mpe import MPE
+from oocdm.bench.simulators.replay import slowed_by
 from oocdm.data.dataset import Dataset
 from oocdm.training import FitResult
 

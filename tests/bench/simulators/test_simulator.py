@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oocdm.bench.mpe import MPE
-from oocdm.bench.simulator import log_steps
+from oocdm.bench.simulators.mpe import MPE
+from oocdm.bench.simulators.simulator import log_steps
 from oocdm.graph import Variable
 
 

@@ -39,7 +39,7 @@ def read_places(reads: Mapping[str, Reads]) -> dict[str, str]:
 @cache
 def counted_activity(simulator: str) -> dict[str, Any]:
     """How often edges are active, as `count_activity` counted it before anything was fitted."""
-    path = files("oocdm.bench").joinpath(f"{simulator}_activity.json")
+    path = files("oocdm.bench.simulators").joinpath(f"{simulator}_activity.json")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 

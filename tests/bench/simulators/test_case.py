@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 import oocdm
-from oocdm.bench.case import moments
+from oocdm.bench.simulators.case import moments
 
 
 class Ball(oocdm.ObjectClass):

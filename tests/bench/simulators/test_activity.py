@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from oocdm.bench.activity import count_activity
-from oocdm.bench.highway import HIGHWAY
-from oocdm.bench.mpe import MPE
-from oocdm.bench.reads import counted_activity
-from oocdm.bench.simulator import Simulator
+from oocdm.bench.simulators.activity import count_activity
+from oocdm.bench.simulators.highway import HIGHWAY
+from oocdm.bench.simulators.mpe import MPE
+from oocdm.bench.simulators.reads import counted_activity
+from oocdm.bench.simulators.simulator import Simulator
 
 SURE = {
     "highway": ["Car.x <- self.speed", "Ego.speed <- self.speed"],

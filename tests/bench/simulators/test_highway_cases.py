@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 
 import oocdm
-from oocdm.bench.highway import HIGHWAY
-from oocdm.bench.highway_cases import BRAKED, GAP, HORIZON, braked_cars
-from oocdm.bench.replay import slowed_by
+from oocdm.bench.simulators.highway import HIGHWAY
+from oocdm.bench.simulators.highway_cases import BRAKED, GAP, HORIZON, braked_cars
+from oocdm.bench.simulators.replay import slowed_by
 from oocdm.data.dataset import Dataset
 
 QUICK = oocdm.Schedule(iterations=1, steps_per_iteration=2, polish_steps=2)

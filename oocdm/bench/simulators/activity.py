@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from oocdm.bench.simulator import Name, Simulator
+from oocdm.bench.simulators.simulator import Name, Simulator
 from oocdm.graph import Edge, Variable
 from oocdm.worlds.games import game_of
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oocdm.bench.case import Case, moments
+from oocdm.bench.simulators.case import Case, moments
 from oocdm.data.dataset import Dataset
 from oocdm.graph import Variable
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from oocdm.bench.case import Case
-from oocdm.bench.reads import Reads, common_edges, read_places
+from oocdm.bench.simulators.case import Case
+from oocdm.bench.simulators.reads import Reads, common_edges, read_places
 from oocdm.data.dataset import Dataset
 from oocdm.errors import OocdmError
 from oocdm.graph import Variable

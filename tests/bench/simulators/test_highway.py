@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from oocdm.bench.highway import (
+from oocdm.bench.simulators.highway import (
     CARS,
     HIGHWAY,
     SCHEMA,
@@ -17,7 +17,7 @@ from oocdm.bench.highway import (
     to_action,
     vehicles,
 )
-from oocdm.bench.simulator import log_steps
+from oocdm.bench.simulators.simulator import log_steps
 from oocdm.data.dataset import Dataset
 from oocdm.errors import OocdmError
 

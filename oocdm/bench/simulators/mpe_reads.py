@@ -8,7 +8,7 @@ and moves nothing. `mpe_activity.json` tells how often each edge is active.
 
 from __future__ import annotations
 
-from oocdm.bench.reads import Reads, each
+from oocdm.bench.simulators.reads import Reads, each
 
 _GO = "_mpe_utils/core.py:235"
 _DAMP = "_mpe_utils/core.py:236"

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from oocdm.bench.mpe_cases import agents_in_the_way
-from oocdm.bench.mpe_reads import READS
-from oocdm.bench.simulator import Name, Simulator, not_installed
+from oocdm.bench.simulators.mpe_cases import agents_in_the_way
+from oocdm.bench.simulators.mpe_reads import READS
+from oocdm.bench.simulators.simulator import Name, Simulator, not_installed
 from oocdm.schema import Categorical, ObjectClass, Real, Schema
 from oocdm.worlds.read_objects import Objects
 

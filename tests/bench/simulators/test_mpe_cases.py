@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oocdm.bench.mpe_cases import FAR, FAST, GAP, SIZES, agents_in_the_way
+from oocdm.bench.simulators.mpe_cases import FAR, FAST, GAP, SIZES, agents_in_the_way
 from oocdm.data.dataset import Dataset
 from oocdm.graph import Variable
 

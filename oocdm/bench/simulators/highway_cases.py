@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from oocdm.bench.case import Case, moments
+from oocdm.bench.simulators.case import Case, moments
 from oocdm.data.dataset import Dataset
 from oocdm.graph import Variable
 

@@ -1,0 +1,1 @@
+"""Other people's simulators, as `bench logs` plays them: what they read, and what they do."""
