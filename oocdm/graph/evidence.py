@@ -41,8 +41,9 @@ class Evidence:
     ['undecided', 'undecided']
     >>> evidence
     Evidence(2 undecided)
-    >>> print(evidence)  # a row for each edge that is there or may be
-    edge                  decision       score          low to high   limit   p-value stability
+    >>> for row in str(evidence).splitlines():  # each edge that is there or may be
+    ...     print(row[:88])
+    edge                  decision       score          low to high   limit   p-value  share
     Ball.x <- self.x      undecided
     Ball.x <- Ball[*].x   undecided
     >>> evidence["Ball.x <- self.x"].decision
@@ -85,20 +86,21 @@ class Evidence:
         width = max((len(name) for name in names), default=4) + 3
         rows = [
             f"{'edge':{width}}{'decision':11} {'score':>8} {'low to high':>20} {'limit':>7} "
-            f"{'p-value':>9} "
+            f"{'p-value':>9} {'share':>6} "
             "stability"
         ]
         for name, i in zip(names, shown, strict=True):
-            score, low, high, limit, p, stability = (
+            score, low, high, limit, p, share, stability = (
                 "" if np.isnan(column[i]) else f"{column[i]:{form}}"
                 for column, form in (
                     *((self.score, ".3g"), (self.low, ".3g"), (self.high, ".3g")),
-                    *((self.limit, ".2g"), (self.p_value, ".2g"), (self.stability, ".0%")),
+                    *((self.limit, ".2g"), (self.p_value, ".2g"), (self.share, ".0%")),
+                    (self.stability, ".0%"),
                 )
             )
             between = f"{low} to {high}" if low else ""
             row = f"{name:{width}}{self.decision[i]:11} {score:>8} {between:>20} {limit:>7} {p:>9}"
-            row += f" {stability}"
+            row += f" {share:>6} {stability}"
             rows.append(row.rstrip())
         return "\n".join(rows)
 
@@ -183,6 +185,11 @@ class Evidence:
             )
         )
 
+    @cached_property
+    def share(self) -> np.ndarray:
+        """What each edge explains of what is left unexplained without it, see `EdgeEvidence`."""
+        return np.array([self[edge].share for edge in self.edges.names])
+
     @property
     def is_in(self) -> np.ndarray:
         """Which edges are in the graph: those that were decided or required."""
@@ -223,8 +230,8 @@ class Evidence:
         """One row for each possible edge: edge, decision and the numbers."""
         import pandas as pd
 
-        frame = pd.DataFrame({"edge": self.edges.names, **self._columns})
-        return frame[[column.name for column in fields(EdgeEvidence)]]
+        frame = pd.DataFrame({"edge": self.edges.names, **self._columns, "share": self.share})
+        return frame[[*(column.name for column in fields(EdgeEvidence)), "share"]]
 
     def rows(self) -> list[dict[str, Any]]:
         """One JSON-ready row for each possible edge; None where there is no number."""

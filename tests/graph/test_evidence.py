@@ -156,12 +156,24 @@ def test_one_edge() -> None:
 def test_a_frame_has_one_row_an_edge() -> None:
     frame = some().to_frame()
     columns = ["edge", "decision", "score", "low", "high", "limit", "p_value", "stability"]
-    assert list(frame.columns) == columns
+    assert list(frame.columns) == [*columns, "share"]
     assert frame.edge.tolist() == list(some().edges.names)
     assert frame.decision.tolist() == ["yes", "no", "required", "undecided"]
     np.testing.assert_array_equal(frame.score, some().score)
     np.testing.assert_array_equal(frame.limit, some().limit)
     assert (frame.score.dtype, frame.limit.dtype, frame.p_value.dtype) == (float, float, float)
+
+
+def test_shares_are_told_where_scores_are_in_nats() -> None:
+    """A normal whose variance without the edge is 4, and with it 1: log 2 nats, three quarters."""
+    said = dataclasses.replace(
+        some(),
+        score=np.array([np.log(2.0), -0.5, np.nan, 2.0]),
+        limit=np.array([0.1, 0.1, 0.1, np.nan]),
+    )
+    np.testing.assert_allclose(said.share, [0.75, 0.0, np.nan, np.nan])
+    assert said[some().edges.names[0]].share == said.share[0]
+    assert " 75% " in str(said).splitlines()[1]
 
 
 def test_evidence_is_compared_by_value_and_cannot_be_written() -> None:
