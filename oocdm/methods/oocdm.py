@@ -23,7 +23,7 @@ from oocdm.discovery import (
 from oocdm.discovery.limits import limits_of
 from oocdm.discovery.plausible import keep_plausible
 from oocdm.graph import ClassGraph, Evidence, Graph, Layout, Structure
-from oocdm.methods.class_method import AbstractClassMethod
+from oocdm.methods.class_method import PAPER_SCHEDULE, AbstractClassMethod
 from oocdm.methods.method import Inquiry, LearningState, Term
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.parts.pairs import Pairs
@@ -46,8 +46,9 @@ class Oocdm(AbstractClassMethod):
     estimate with its contested elements in any combination, neighbours of the estimate (one element
     of each target the other way round) and the estimate; the search "around"
     compares the estimate with its neighbours on held-out episodes.
-    `Oocdm.preset("paper")` scores every sample under "three-graphs", G_lambda, G_1 and the
-    estimate, and leaves single edges out of the full graph, on the training data.
+    `Oocdm.preset("paper")` scores every sample under "three-graphs", a random G_lambda of its own,
+    G_1 and the estimate, and leaves single edges out of the full graph, on the training data. With
+    fewer `num_graphs` samples share random graphs, which is faster.
 
     >>> Oocdm.preset("paper").objective_name
     'three-graphs'
@@ -82,6 +83,7 @@ class Oocdm(AbstractClassMethod):
             "objective_name": "three-graphs",
             "search_name": "leave-one-out",
             "threshold": 0.1,
+            "num_graphs": PAPER_SCHEDULE.batch_size,  # one for each sample
         }
         return super().preset(name, **{**(paper if name == "paper" else {}), **options})
 
@@ -126,11 +128,13 @@ class Oocdm(AbstractClassMethod):
     def objective(self, now: LearningState, rng: np.random.Generator) -> list[Term]:
         estimate, free = now.estimate.flags, now.free.flags
         if self.objective_name == "three-graphs":
-            is_random = rng.random((self.num_graphs, len(estimate))) < self.edge_probability
+            num = min(self.num_graphs, self.schedule.batch_size)
+            is_random = rng.random((num, len(estimate))) < self.edge_probability
+            # Their mean, since gradients are clipped, and steps do not depend on the size else.
             return [
-                Term(1.0, np.where(free, is_random, estimate)),
-                Term(self.alpha, (estimate | free)[None]),
-                Term(self.beta, estimate[None]),
+                Term(1 / 3, np.where(free, is_random, estimate)),
+                Term(self.alpha / 3, (estimate | free)[None]),
+                Term(self.beta / 3, estimate[None]),
             ]
         if now.iteration == 0:
             return [Term(1.0, _any(self.num_graphs, now, rng))]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from oocdm.data.snapshot import Snapshot, Transitions
@@ -91,6 +91,11 @@ class OocdmModel(AbstractWorldModel):
                 if schema.targets(c)
             }
         )
+
+        if options.random_biases:
+            for name, parameter in self.named_parameters():
+                if "bias" in name.rsplit(".", 1)[-1] or ".bias." in name:
+                    nn.init.normal_(parameter)
 
     def literal(self) -> OocdmModel:
         """A literal model of its own with the same weights."""

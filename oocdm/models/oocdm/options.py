@@ -37,6 +37,7 @@ class ModelOptions:
     structure_aware: bool = True  # decoder and linear map know which inputs the graph leaves them
     flag_unknown: bool = False  # encoders see which values are unknown; otherwise just 0 for them
     normalise: bool = True  # inputs and outputs in units of the data's spread
+    random_biases: bool = False  # begin with biases of N(0, 1) instead of 0
     clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
     skip_unrelated: bool = True  # objects of a class without an edge into a target are left out
     # Added to every sigma, in raw units; None: a small share of usual changes.
@@ -75,6 +76,7 @@ class ModelOptions:
                 linear_path=False,
                 structure_aware=False,
                 normalise=False,
+                random_biases=True,
                 clamp_means=False,
                 skip_unrelated=False,
                 sigma_floor=PAPER_SIGMA_FLOOR,

@@ -355,3 +355,26 @@ def test_every_parameter_is_in_one_group(chosen: ModelOptions) -> None:
 
 def test_class_names_that_modules_use_are_usable() -> None:
     OocdmModel(Schema(type("items", (ObjectClass,), {"x": Real()})), ModelOptions())
+
+
+def test_the_paper_s_network_begins_with_random_biases() -> None:
+    """Theirs are N(0, 1); weights are Xavier-normal in both."""
+
+    class Ball(ObjectClass):
+        x, v = Real(), Real()
+
+    paper = ModelOptions.preset("paper")
+    torch.manual_seed(0)
+    with_biases = OocdmModel(Schema(Ball), paper)
+    torch.manual_seed(0)
+    without = OocdmModel(Schema(Ball), replace(paper, random_biases=False))
+    biases = {n for n, _ in without.named_parameters() if "bias" in n}
+    assert len(biases) >= 9
+    for name, parameter in without.named_parameters():
+        theirs = dict(with_biases.named_parameters())[name]
+        assert torch.equal(parameter, theirs) == (name not in biases)
+    drawn = torch.cat(
+        [p.detach().flatten() for n, p in with_biases.named_parameters() if n in biases]
+    )
+    assert abs(float(drawn.mean())) < 0.2 and abs(float(drawn.std()) - 1) < 0.15
+    assert not any(p.any() for n, p in without.named_parameters() if n in biases)
