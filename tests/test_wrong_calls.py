@@ -108,7 +108,7 @@ CALLS: dict[str, tuple[Callable[[SimpleNamespace], Call], dict[str, str]]] = {
     "save": (lambda g: (g.result.save, {}), {"folder": "path"}),
     "evaluate": (
         lambda g: (oocdm.evaluate, g.fitted),
-        ASKED | {"batch_size": "count", "graph": "thing"},
+        ASKED | {"batch_size": "count", "graph": "thing", "doubts": "flag"},
     ),
     "check_assumptions": (
         lambda g: (oocdm.check_assumptions, g.fitted),
@@ -125,13 +125,13 @@ CALLS: dict[str, tuple[Callable[[SimpleNamespace], Call], dict[str, str]]] = {
     "rollout": (
         lambda g: (oocdm.rollout, {"result": g.result, "state": g.state, "steps": 1}),
         {"result": "thing", "state": "thing", "actions": "mapping"}
-        | {"samples": "count", "seed": "seed", "steps": "count"},
+        | {"samples": "count", "seed": "seed", "steps": "count", "doubts": "flag"},
     ),
     "counterfactual": (
         lambda g: (oocdm.counterfactual, {**g.fitted, **g.at, "do": {}}),
         ASKED
         | {"episode": "whole", "step": "whole", "do": "mapping", "hold": "flag"}
-        | {"horizon": "count", "seed": "seed"},
+        | {"horizon": "count", "seed": "seed", "doubts": "flag"},
     ),
     "explain": (
         lambda g: (oocdm.explain, {**g.fitted, **g.at, "variable": "Mouse[0].hunger"}),
@@ -155,7 +155,7 @@ CALLS: dict[str, tuple[Callable[[SimpleNamespace], Call], dict[str, str]]] = {
     "MPC": (
         lambda g: (oocdm.MPC, {"result": g.result, "task": g.task}),
         {"result": "thing", "task": "thing", "planner": "thing", "seed": "seed"}
-        | {"warm_start": "flag", "prune": "flag", "cache": "flag"},
+        | {"warm_start": "flag", "prune": "flag", "cache": "flag", "caution": "share"},
     ),
     "MPC.reset": (lambda g: (g.planning.reset, {}), {"num_worlds": "count"}),
     "MPC.act": (
@@ -279,6 +279,7 @@ CALLS: dict[str, tuple[Callable[[SimpleNamespace], Call], dict[str, str]]] = {
         lambda g: (oocdm.Schedule, {}),
         {f.name: "positive" for f in fields(oocdm.Schedule)}
         | {"polish_steps": "seed", "patience": "seed", "warm_up": "seed", "held_out": "share"}
+        | {"copies": "seed"}
         | {"optimiser": "name", "resolution": "number", "final_resolution": "number"},
     ),
     "ModelOptions": (
