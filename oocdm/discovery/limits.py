@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oocdm.discovery.gains import CHUNK
+from oocdm.discovery.gains import CHUNK, EXTREME
 from oocdm.graph import Structure
 from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
@@ -58,6 +58,8 @@ def limits_of(
         for c in ours:
             is_known = chunk.targets.known[c]
             rise = torch.where(is_known, ours[c] - theirs[c], 0.0).double()
+            # What is impossible to both tells nothing.
+            rise = rise.nan_to_num(nan=0.0, posinf=EXTREME, neginf=-EXTREME)
             rises.append(rise.sum((0, 1)).cpu().numpy())
             known.append(is_known.sum((0, 1)).cpu().numpy())
         found += np.concatenate(rises)

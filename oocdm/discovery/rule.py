@@ -17,6 +17,7 @@ CONFIDENCE = 0.95  # of the intervals
 # Nats. In generated worlds 99 % of the needless edges into targets that were learned to the end
 # added less than the first; what is less than the second matters to nobody.
 LEAST, NEGLIGIBLE = 0.003, 0.005
+LITTLE = 0.053  # a tenth of a variance
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Rule:
     def within(self, limits: np.ndarray | float) -> Rule:
         """The same rule where useless elements may add so many nats; none are NaN."""
         return replace(self, limits=limits)
+
+    @property
+    def in_passing(self) -> Rule:
+        """The rule by which elements come and go while much is still learned: a little suffices."""
+        return self.within(np.minimum(self.limits, LITTLE))
 
     @property
     def least(self) -> float:
@@ -94,11 +100,9 @@ class Rule:
         """Which elements do not add the effect for sure: their intervals do not reach above it."""
         if self.threshold is not None:
             return gains.mean <= self.threshold
-        return np.asarray(self.interval(gains)[1] <= np.maximum(self.effect, NEGLIGIBLE))
-
-    def is_negligible(self, gains: Gains) -> np.ndarray:
-        """Which elements matter to nobody, whatever useless ones may add as yet."""
-        return self.within(0.0).is_rejected(gains)
+        # What adds more than a little is no cause only if its target has been learned.
+        effect = self.in_passing.effect
+        return np.asarray(self.interval(gains)[1] <= np.maximum(effect, NEGLIGIBLE))
 
     def decisions(self, gains: Gains, found: np.ndarray, tested: np.ndarray) -> np.ndarray:
         """In words: yes, no, undecided (the interval reaches above the effect) or untestable."""

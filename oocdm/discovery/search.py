@@ -51,12 +51,21 @@ class Search:
     weights: np.ndarray | None = None  # of the edges, from soft priors
     on_settled: OnSettled | None = None
 
+    @property
+    def _moving(self) -> Rule:
+        """The rule by which elements come and go: while much is still learned, much less is asked.
+
+        What useless edges may add to a target says which edges can be claimed. If it also said
+        what may come in, nothing would before its target was learned, and nothing would be learned.
+        """
+        return self.rule.in_passing
+
     @cached_property
     def _least(self) -> np.ndarray:
         """Nats that each element must add."""
         layout = self.free.layout
         least = np.full(len(layout), self.path_threshold)
-        least[: layout.num_edges] = self.rule.effect
+        least[: layout.num_edges] = self._moving.effect
         for name, nats in self.path_thresholds.items():
             if name in layout.paths:
                 place = layout.paths.index(name) - len(layout.paths)
@@ -75,14 +84,15 @@ class Search:
         tested = self.free.edges
         edges, helpful = gains.first(len(tested)), gains.mean > self._least
         useless = ~helpful
-        helpful[: len(tested)] = self.rule.is_found(edges, tested, self.weights)
-        is_negligible = self.rule.is_negligible(edges)
-        useless[: len(tested)] = is_negligible & tested & ~helpful[: len(tested)]
+        helpful[: len(tested)] = self._moving.is_found(edges, tested, self.weights)
+        is_rejected = self._moving.is_rejected(edges)
+        useless[: len(tested)] = is_rejected & tested & ~helpful[: len(tested)]
         return helpful, useless
 
-    def conclude(self, structure: Structure, gains: Gains, found: np.ndarray) -> Discovery:
+    def conclude(self, structure: Structure, gains: Gains) -> Discovery:
         """A structure, with what the gains say of each edge that was free."""
-        edges = gains.first(len(found))
+        edges = gains.first(structure.layout.num_edges)
+        found = self.rule.is_found(edges, self.free.edges, self.weights) & structure.edges
         evidence = self.rule.evidence(structure.layout.edges, edges, found, self.free.edges)
         return Discovery(structure, evidence)
 
@@ -100,7 +110,7 @@ def discover_leave_one_out(
         model, search.data, full, search.resolution, tested, on_settled=search.on_settled
     )
     found = search.rule.is_found(gains.first(len(tested.edges)), tested.edges, search.weights)
-    return search.conclude(full.with_edges(np.where(tested.edges, found, full.edges)), gains, found)
+    return search.conclude(full.with_edges(np.where(tested.edges, found, full.edges)), gains)
 
 
 def discover_around(
@@ -136,11 +146,7 @@ def discover_around(
         # Targets do not share predictors: those whose elements stayed have the same gains again.
         again = Structure(layout, search.free.flags & has_moved)
         gains = gains.replaced(search.gains(model, Structure(layout, flags), again), has_moved)
-    helpful, _ = search.judge(gains)
-    structure = Structure(layout, flags)
-    # A last pass may have moved an edge whose gain was seen before the move.
-    found = helpful[: layout.num_edges] & structure.edges
-    return search.conclude(structure, gains, found)
+    return search.conclude(Structure(layout, flags), gains)
 
 
 def _with_joint_causes(model: AbstractWorldModel, start: Structure, search: Search) -> Structure:

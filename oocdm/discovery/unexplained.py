@@ -145,7 +145,7 @@ class _Functions:
             found.append((hidden * values).tanh().masked_fill(~others, -1.0).amax(2))
         features, present = torch.cat(found, -1), inputs.present[self.c]
         if self.centre is None:  # in units of the first ones
-            these = features[present]
+            these = features[present] if present.any() else features.flatten(0, 1)
             self.centre = these.mean(0)
             self.spread = these.std(0, correction=0) + 1e-6
         standard = ((features - self.centre) / self.spread).clamp(-6.0, 6.0)

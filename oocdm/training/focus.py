@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from oocdm.data.clusters import MIN_CLUSTERS
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery
 from oocdm.discovery.gains import Gains, element_gains, gains_of_clusters, target_gains
@@ -111,6 +112,7 @@ class Focus:
         finally:
             self.model.idle = idle
         is_more = gains.mean > np.maximum(UNEXPLAINED, SURE * gains.error)
+        is_more &= gains.groups >= MIN_CLUSTERS
         return [t for t, more in zip(layout.edges.targets, is_more, strict=True) if more]
 
 
@@ -165,7 +167,6 @@ class Lesson:
         )
         for group in self.optimiser.param_groups:
             group["lr"] = rate * min(self.steps / WARM_UP, 1.0)
-            group["longest"] = math.inf
         self.optimiser.step()
         return float(loss)
 
@@ -273,6 +274,7 @@ class Lesson:
                 break
         gains = self._gains(estimate)
         is_better = gains.mean > np.maximum(LEAST, ERRORS * gains.error)
+        is_better &= gains.groups >= MIN_CLUSTERS
         if not is_better.all():
             return self._only(is_better, discovery, estimate, unchanged)
         return Outcome(self.part, discovery, estimate, unchanged >= PATIENCE)

@@ -33,8 +33,8 @@ class EigenAdam(Optimizer):
     A group of parameters may have a `boost`, a factor of its learning rate, and say how its
     parameters are seen as `matrices` (see `to_matrices`). Where the basis has just turned, second
     moments are those of other directions, and a weight's step can be a million times the learning
-    rate. Random weights do not mind; trained ones do: no weight of a group, seen in the basis,
-    moves by more than `longest` learning rates.
+    rate, which may spoil what was learned for good: no weight of a group, seen in the basis, moves
+    by more than `longest` learning rates.
 
     >>> slow, fast = torch.zeros(2, requires_grad=True), torch.zeros(2, requires_grad=True)
     >>> adam = EigenAdam([{"params": [slow]}, {"params": [fast], "boost": 3.0}], lr=0.1)

@@ -47,7 +47,7 @@ LEAST_LEARNED = 500  # steps of learning, before which nobody can tell what is h
 FOCUS_SHARE = 0.3  # of limited time that learning single targets alone may take
 FIRST_DISCOVERY_SHARE = 0.5  # of limited time that discovery before any training may take
 POLISH_ROUND = 500  # steps of polishing between checkpoints
-LONGEST_POLISH = 10.0  # learning rates that a weight may move in one step of polishing
+LONGEST = 10.0  # learning rates that a weight may move in one step
 
 
 class Trainer:
@@ -479,7 +479,7 @@ class Trainer:
             )
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate
-            group["longest"] = LONGEST_POLISH if is_polish else math.inf
+            group["longest"] = LONGEST
         self.optimiser.step()
         return float(loss)
 

@@ -35,6 +35,12 @@ class Network(nn.Module):
             nn.Parameter(torch.zeros(s, num_elements, h)) if num_elements else None
         )
 
+    def read_more(self, width: int) -> None:
+        """Read so many more features, as if they had not been there when weights were drawn."""
+        s, before, h = self.weight1.shape
+        more = xavier(s, width, h, fan_in=before + width, fan_out=h)
+        self.weight1 = nn.Parameter(torch.cat([self.weight1.data, more.data], dim=1))
+
     def literal(self, i: int, features: Tensor, elements: Tensor, is_on: Tensor) -> Tensor:
         """Outputs of target i (batch, object, output); `elements` are (batch, element)."""
         hidden = features @ self.weight1[i] + self.bias1[i]

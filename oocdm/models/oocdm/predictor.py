@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
+import torch
 from torch import Tensor, nn
 
 from oocdm.models.features import Featuriser
@@ -37,6 +39,14 @@ def paths_of(options: ModelOptions) -> tuple[str, ...]:
     return (*network, *products, *(p.name for p in PARTS if p.is_path and p.is_used(options)))
 
 
+def _beside(name: str) -> AbstractContextManager[None]:
+    """Where a part is made: late ones leave the random numbers to what is learned from the start.
+
+    Else whether a model may have them would change what is learned without them.
+    """
+    return torch.random.fork_rng(devices=[]) if name in LATE else nullcontext()
+
+
 class ClassPredictor(nn.Module):
     """Parts, network and linear map of one class, the same layer of all targets in one tensor."""
 
@@ -56,18 +66,23 @@ class ClassPredictor(nn.Module):
         made: dict[str, AbstractPart] = {}
         for kind in PARTS:
             if kind.is_used(options):
-                made[kind.name] = kind(Place(c, options, featuriser, widths, dict(made)))
+                with _beside(kind.name):
+                    made[kind.name] = kind(Place(c, options, featuriser, widths, dict(made)))
         self.parts = ModulesByName(made)
         width = sum(part.width for part in made.values())
+        late = sum(part.width for name, part in made.items() if name in LATE)
         known = num_elements if options.structure_aware else 0
-        self.network = Network(self.num_targets, width, options.decoder_dim, outputs, known)
+        self.network = Network(self.num_targets, width - late, options.decoder_dim, outputs, known)
+        with _beside(Pairs.name):
+            self.network.read_more(late)
         self.linear_map: LinearMap | None = None
         if options.linear_path:
             self.linear_map = LinearMap(self.num_targets, width, linear_outputs, known)
         self.products: Products | None = None
         if options.has_products:
             rank = options.product_rank
-            self.products = Products(self.num_targets, width, rank, linear_outputs)
+            with _beside(PRODUCTS):
+                self.products = Products(self.num_targets, width, rank, linear_outputs)
 
     def features(self) -> list[tuple[AbstractPart, int]]:
         """All parts, each with the place of its first feature."""

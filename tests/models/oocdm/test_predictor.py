@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from oocdm.models.oocdm.masks import Masks
+from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.predictor import paths_of
-from tests.models.oocdm.worlds import model_of
+from tests.models.oocdm.worlds import SCHEMA, model_of
 
 BOTH = ("attention", "sum")
 
@@ -81,3 +84,22 @@ def test_the_first_layer_begins_network_and_linear_map() -> None:
     layer = plain.predictors["Ant"].first_layer(masks)
     assert layer.widths == {"network": 32}
     assert plain.predictors["Ant"].finish(first[..., :32], layer, masks, (5, 2))[1] is None
+
+
+def test_late_parts_leave_the_first_weights_of_others_as_they_are() -> None:
+    """Else whether a model may have pairs would change what is learned without them."""
+
+    def weights(**options: Any) -> dict[str, torch.Tensor]:
+        torch.manual_seed(0)
+        return dict(OocdmModel(SCHEMA, ModelOptions(**options)).named_parameters())
+
+    plain, rich = weights(pairs=False, product_rank=0), weights(pairs=True, product_rank=4)
+    assert set(plain) < set(rich)
+    for name, weight in plain.items():
+        if name.endswith("network.weight1"):
+            assert torch.equal(rich[name][:, : weight.shape[1]], weight)
+            assert rich[name][:, weight.shape[1] :].any()
+        elif weight.any():
+            assert torch.equal(rich[name], weight), name
+        else:  # weights of elements, of which there are more
+            assert not rich[name].any(), name
