@@ -4,7 +4,8 @@ An input that is no cause can help a network to approximate what it has not lear
 is not the same for all targets: where chance is large there is nothing to approximate, and a field
 without noise may gain for long. But it goes with what learning itself still gains: in generated
 worlds needless edges added less than 0.003 nats where the score of their target no longer rose, and
-hardly ever more than it had risen by since the last look.
+hardly ever more than it had risen by since the last look. A score that fell says as much: by as
+much as scores go up and down from look to look an edge may gain by luck.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from oocdm.graph import Structure
 from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
 
-TIMES = 2.0  # what useless edges may add, in units of what the score of their target rose by
+TIMES = 2.0  # what useless edges may add, in units of what the score of their target moved by
 SEEN = 4096  # transitions that it is measured on, at most
 
 
@@ -64,7 +65,7 @@ def limits_of(
             known.append(is_known.sum((0, 1)).cpu().numpy())
         found += np.concatenate(rises)
         counts += np.concatenate(known)
-    mean = np.maximum(np.nan_to_num(found / np.maximum(counts, 1)), 0.0)
+    mean = np.abs(np.nan_to_num(found / np.maximum(counts, 1)))
     limits = np.zeros(layout.num_edges)
     for columns, most in zip(layout.by_target, TIMES * mean, strict=True):
         limits[columns[layout.is_edge[columns]]] = most

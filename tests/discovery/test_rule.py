@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from oocdm.discovery import Gains, Rule
+from oocdm.discovery.rule import LITTLE
 from oocdm.errors import OocdmError
 
 
@@ -38,6 +39,23 @@ def test_decisions() -> None:
     assert is_found.tolist() == [True, False, False, False, False]
     words = rule.decisions(found, is_found, tested)
     assert words.tolist() == ["yes", "no", "undecided", "undecided", "untestable"]
+
+
+def test_much_is_asked_of_claims_and_little_of_what_comes_in_for_trial() -> None:
+    """While a target is learned so fast that useless edges may add 2 nats."""
+    rule = Rule().within(np.array([0.0, 0.02, 2.0]))
+    assert rule.in_passing.effect.tolist() == [0.003, 0.02, LITTLE]
+    found, tested = gains([0.5, 0.5, 0.5], [0.01] * 3), np.ones(3, dtype=bool)
+    assert rule.is_found(found, tested).tolist() == [True, True, False]
+    assert rule.in_passing.is_found(found, tested).all()
+    words = rule.decisions(found, rule.is_found(found, tested), tested)
+    assert words.tolist() == ["yes", "yes", "undecided"]  # it may well be a cause
+    small = gains([0.01, 0.01, 0.01], [0.001] * 3)
+    assert rule.decisions(small, rule.is_found(small, tested), tested).tolist() == [
+        "yes",
+        "no",
+        "no",
+    ]
 
 
 def test_false_discoveries_are_controlled() -> None:
