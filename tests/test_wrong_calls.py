@@ -40,6 +40,8 @@ KINDS: dict[str, list[Any]] = {
     "rows": [*NOTHING, 3, [3], [None], {"x": 1}, Thing(), ["x" * 10**6]],
     "mapping": [3, "x", [1], Thing()],
     "names": [*NOTHING, 3, [3], {"x": 1}, Thing()],
+    "places": ["x", 3, 1.5, [[0], [1]], [[0], [1, 2]], {}, slice("a", "b"), Thing()],
+    "memory": [*NOTHING, 0, -1, "", "x", "4 parsecs", [], {}, True, Thing(), math.nan, math.inf],
     "shape": ["x", 0, -1, 1.5, [0], (2, 3), True, {}, Thing()],
 }
 
@@ -62,6 +64,7 @@ def given() -> SimpleNamespace:
         env=env,
         task=env.task,
         data=data,
+        moves={"Mouse": {"move": np.zeros((1, 2, 1), int)}},
         result=result,
         graph=result.graph,
         schema=data.schema,
@@ -102,6 +105,46 @@ CALLS: dict[str, tuple[Callable[[SimpleNamespace], Call], dict[str, str]]] = {
         {"data": "thing", "seed": "seed", "preset": "name", "max_seconds": "share"}
         | {"folder": "path", "callback": "function", "method": "name", "graph": "mapping"}
         | {"priors": "mapping", "device": "name", "schedule": "thing", "num_graphs": "count"},
+    ),
+    "fit(name)": (
+        lambda g: (lambda **k: oocdm.fit(g.data, **k), {}),
+        {"name": "name", "self": "name", "chosen": "name"},
+    ),
+    "estimate_memory": (
+        lambda g: (oocdm.estimate_memory, {"data": g.data}),
+        {"data": "thing", "memory": "memory", "preset": "name"},
+    ),
+    "accept_changes": (lambda g: (oocdm.accept_changes, {}), {"folder": "path"}),
+    "load_dataset": (lambda g: (oocdm.load_dataset, {}), {"folder": "path"}),
+    "Dataset.save": (
+        lambda g: (g.data.save, {"folder": "data"}),
+        {"folder": "path", "overwrite": "flag"},
+    ),
+    "Dataset.split": (
+        lambda g: (g.data.split, {"fraction": 0.5, "seed": 0}),
+        {"fraction": "share", "seed": "seed"},
+    ),
+    "Dataset.head": (lambda g: (g.data.head, {}), {"n": "count"}),
+    "Dataset.transitions": (lambda g: (g.data.transitions, {}), {"rows": "places"}),
+    "Dataset.padded_bytes": (lambda g: (g.data.padded_bytes, {}), {"rows": "places"}),
+    "Snapshot.of": (
+        lambda g: (
+            oocdm.Snapshot.of,
+            {"schema": g.schema, "values": g.state.values, "present": g.state.present},
+        ),
+        {"schema": "thing", "values": "mapping", "present": "mapping"},
+    ),
+    "with_actions": (
+        lambda g: (oocdm.with_actions, {"state": g.state, "actions": {}}),
+        {"state": "thing", "actions": "mapping"},
+    ),
+    "Rollout": (
+        lambda g: (lambda name: oocdm.rollout(g.result, g.state, g.moves, 2).mean(name), {}),
+        {"name": "name"},
+    ),
+    "evidence.roc_auc": (
+        lambda g: (g.result.evidence.roc_auc, {"true": g.graph}),
+        {"counts": "mapping"},
     ),
     "load": (lambda g: (oocdm.load, {}), {"folder": "path"}),
     "resume": (lambda g: (oocdm.resume, {}), {"folder": "path"}),

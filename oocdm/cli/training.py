@@ -41,7 +41,7 @@ def choose_method(
 
     What is None stays as the preset has it.
     """
-    from oocdm.methods import make_method
+    from oocdm.methods import configured
 
     options: dict[str, Any] = {}
     for option, value in map(_read_option, texts):
@@ -51,7 +51,7 @@ def choose_method(
     parts = options.get("schedule", {})
     if isinstance(parts, Mapping):
         options["schedule"] = _with_flags(parts, schedule)
-    return make_method(name, preset, **_with_flags(options, flags))
+    return configured(name, preset, _with_flags(options, flags))
 
 
 def _read_option(text: str) -> tuple[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,8 @@ from oocdm.data.matching import warn_of_mismatch
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.static import fill_static
 from oocdm.data.values import say_objects
-from oocdm.errors import DataError, suggest
+from oocdm.errors import DataError, short, suggest
+from oocdm.reading import Seed, checked
 from oocdm.schema import Schema
 
 if TYPE_CHECKING:
@@ -109,6 +111,7 @@ class Dataset(Log):
         warn_of_mismatch(data)
         return data
 
+    @checked(DataError)
     def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write a folder that `load_dataset`, pandas and DuckDB can read; all of it or nothing."""
         write_log(self, folder, overwrite)
@@ -206,7 +209,7 @@ class Dataset(Log):
         Classes are padded to the same number of places in all batches. Only where that are many,
         and most of them empty, a batch has no more than its own transitions need.
         """
-        before = self.starts if rows is None else self.starts[rows]
+        before = self._chosen("transitions", rows)
         widths = self._widths(before)
         return Transitions(
             self._snapshot(before, widths, True), self._snapshot(before + 1, widths, False)
@@ -220,7 +223,7 @@ class Dataset(Log):
         >>> data.padded_bytes() == 60 * data.padded_bytes(slice(0, 1))
         True
         """
-        before = self.starts if rows is None else self.starts[rows]
+        before = self._chosen("padded_bytes", rows)
         total = 0
         for c, width in self._widths(before).items():
             for field in self.schema.fields(c).values():
@@ -228,6 +231,20 @@ class Dataset(Log):
                 total += (1 if field.action else 2) * width * own
             total += 2 * width
         return total * len(before)
+
+    def _chosen(self, where: str, rows: np.ndarray | slice | None) -> np.ndarray:
+        """The steps in which some of the transitions start."""
+        if rows is None:
+            return self.starts
+        chosen = np.zeros(())
+        with suppress(IndexError, TypeError, ValueError):
+            chosen = self.starts[rows]
+        if chosen.ndim != 1:
+            raise DataError(
+                f"{where}: `rows`: expected a slice, or the numbers of transitions, of which there "
+                f"are {len(self)}, got {short(rows)}."
+            )
+        return chosen
 
     def _widths(self, before: np.ndarray) -> dict[str, int]:
         """How many places of each class the transitions that start in some rows are padded to."""
@@ -254,7 +271,8 @@ class Dataset(Log):
             observed[c] = {f: torch.from_numpy(pad(cells.observed[f])) for f in names}
         return Snapshot(self.schema, values, present, observed)
 
-    def split(self, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
+    @checked(DataError)
+    def split(self, fraction: float, seed: Seed) -> tuple[Dataset, Dataset]:
         """Two datasets of whole episodes; a random `fraction` of the episodes is in the second.
 
         Each side has at least one episode with a transition.
@@ -313,6 +331,7 @@ class Dataset(Log):
         names = ("episode", "step", "reward", "terminated", "truncated", "episodes")
         return {name: getattr(self, name) for name in names}
 
+    @checked(DataError)
     def head(self, n: int) -> Dataset:
         """The first `n` transitions, or all if there are fewer; a cut episode is truncated."""
         if n < 1:
@@ -372,6 +391,7 @@ class Dataset(Log):
         return f"Dataset({episodes}, {transitions}; {counts})"
 
 
+@checked(DataError)
 def load_dataset(folder: str | os.PathLike[str]) -> Dataset:
     """Read a folder that `Dataset.save` wrote, or that somebody made in the same format.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +32,12 @@ from oocdm.data.table import (
     codes_of,
     whole_numbers,
 )
-from oocdm.errors import DataError, FileError, SchemaError
+from oocdm.errors import DataError, FileError, OocdmError, SchemaError
 from oocdm.files import Contents, write_manifest
+from oocdm.files.manifest import MANIFEST
 from oocdm.files.os_errors import told_as
 from oocdm.files.tables import table_from_bytes
+from oocdm.files.temporaries import is_temporary
 from oocdm.files.writing import whole_folder
 from oocdm.schema import Boolean, Field, Schema
 
@@ -73,7 +76,12 @@ def write_log(log: Log, folder: str | os.PathLike[str], overwrite: bool = False)
             )
         if path.exists() and (not (path / "schema.json").is_file() or _is_run(path)):
             raise DataError(f"`{path}` is not a dataset folder, so it is not overwritten.")
-    with whole_folder(path) as draft:
+        if path.exists() and (others := _others(path)):
+            raise DataError(
+                f"`{path}` holds `{others[0]}`, which is no part of the dataset and would be lost. "
+                "Put it elsewhere, or choose another folder."
+            )
+    with whole_folder(path, replaces=overwrite) as draft:
         _write(log, draft)
         write_manifest(draft)
 
@@ -108,6 +116,18 @@ Write one with `Dataset.save` or `oocdm collect`.
         _warn_of_empty(tables, path)
         warn_of_mismatch(log)
     return log
+
+
+def _others(folder: Path) -> list[str]:
+    """What a folder holds beside a dataset, whose files its schema and its manifest name."""
+    known = {*_HOLDS, "schema.json", MANIFEST}
+    with suppress(OocdmError):  # of what is damaged the other one may tell
+        known |= set(Contents.of(folder, DataError).checksums or ())
+    with suppress(OocdmError):
+        plain = Contents(folder, DataError, None)
+        known |= {f"{name}.parquet" for name in _read_schema(plain).classes}
+    names = sorted(entry.name for entry in folder.iterdir())
+    return [name for name in names if name not in known and not is_temporary(name)]
 
 
 def _write(log: Log, folder: Path) -> None:

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from oocdm.data.values import is_allowed, not_allowed, say_objects
 from oocdm.errors import DataError, OocdmError
-from oocdm.schema import Field, FieldKey, Schema
+from oocdm.reading import checked
+from oocdm.schema import Field, FieldKey, GivenSchema, Schema
 
 PerField = Mapping[str, Mapping[str, Tensor]]
 
@@ -46,8 +47,9 @@ class Snapshot:
     observed: PerField
 
     @staticmethod
+    @checked(DataError)
     def of(
-        schema: Schema,
+        schema: GivenSchema,
         values: Mapping[str, Mapping[str, Any]],
         present: Mapping[str, Any] | None = None,
     ) -> Snapshot:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oocdm.errors import OocdmError, suggest
+from oocdm.errors import OocdmError, short, suggest
 from oocdm.schema import Field
 
 TOO_LARGE = (
@@ -45,11 +45,26 @@ def read_numbers(where: str, field: Field, values: Any, error: type[OocdmError])
         if given.dtype.kind == "U":
             numbers = [_number_of(where, field, name, error) for name in given.ravel().tolist()]
             return np.array(numbers, np.float64).reshape(given.shape)
-        return given.astype(np.float64)
+        return as_floats(given)
     except (TypeError, ValueError):
         raise error(
-            f"{where}: expected {_numbers(field)}, got {values!r}. Give it as the field is logged."
+            f"{where}: expected {_numbers(field)}, got {short(values)}. Give it as the field is "
+            "logged."
         ) from None
+
+
+def as_floats(given: np.ndarray) -> np.ndarray:
+    """Numbers in double precision; a `TypeError` or `ValueError` if some are none.
+
+    >>> as_floats(np.array([1, True], dtype=object))
+    array([1., 1.])
+    """
+    if given.dtype.kind not in "biufO":  # dates are no numbers, and complex ones would lose a part
+        raise TypeError(f"{given.dtype} is no type of numbers")
+    try:
+        return given.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError(str(error)) from None
 
 
 def is_allowed(field: Field, numbers: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from oocdm.errors import FileError, OocdmError
 from oocdm.files.os_errors import told_as
 from oocdm.files.reading import parse_json, read_bytes
 from oocdm.files.writing import recover, write_json
-from oocdm.reading import read
+from oocdm.reading import checked, read
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +116,7 @@ def write_manifest(folder: Path) -> None:
     write_json(folder / MANIFEST, {"format": FORMAT, "files": checksums})
 
 
+@checked(FileError)
 def accept_changes(folder: str | Path) -> None:
     """Take the files of a run or a dataset as they are now, after they were changed on purpose.
 
@@ -128,7 +129,9 @@ def accept_changes(folder: str | Path) -> None:
 nowhere, which has no schema.json.
     """
     path = Path(folder)
-    if not (path / "schema.json").is_file():
+    with told_as(FileError, folder, "read"):
+        is_ours = (path / "schema.json").is_file()
+    if not is_ours:
         raise FileError(
             "accept_changes: expected the folder of a run or a dataset, got "
             f"{folder}, which has no schema.json."

@@ -6,18 +6,20 @@ import json
 import os
 import re
 import stat
+from collections import Counter
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from oocdm.errors import OocdmError
+from oocdm.errors import OocdmError, short
 from oocdm.files.limits import check_limit
 from oocdm.files.lock import CAREFULLY
 from oocdm.files.os_errors import told_as
 
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_NUMBER = re.compile(rb"[-+.\w]+")
-_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+# A text that never ends goes to the end: else it would be looked for again from each of its quotes.
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_NUMBER = re.compile(r"[-+.\w]+")
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 def read_bytes(path: Path, what: str, error: type[OocdmError], is_named: bool = False) -> bytes:
@@ -47,25 +49,32 @@ def parse_json(content: bytes, path: Path, error: type[OocdmError]) -> Any:
     >>> parse_json(b'{"a": [1]}', Path("a.json"), OocdmError)
     {'a': [1]}
     """
+    try:
+        # Not left to Python, which guesses: other encodings would hide what is counted here.
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as reason:
+        raise _unreadable(path, reason, error) from None
     # Looked at before it is parsed: both depth and length could stop Python itself.
-    bare = _TEXT.sub(b"", content)
+    bare = _TEXT.sub("", text)
     depth = max(accumulate(_STEPS[c] for c in bare if c in _STEPS), default=0)
     check_limit(path, "levels of JSON", depth, error)
     longest = max(map(len, _NUMBER.findall(bare)), default=0)
     check_limit(path, "characters of a number", longest, error)
     try:
-        return json.loads(content, object_pairs_hook=_unique)
+        return json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as reason:
-        raise error(
-            f"{path}: not readable as JSON ({reason}). Is the file damaged, or cut off?"
-        ) from None
+        raise _unreadable(path, reason, error) from None
+
+
+def _unreadable(path: Path, reason: Exception, error: type[OocdmError]) -> OocdmError:
+    return error(f"{path}: not readable as JSON ({reason}). Is the file damaged, or cut off?")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key `{next(n for n in names if names.count(n) > 1)}` is there twice")
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key `{short(name, quote=False)}` is there twice")
     return found
 
 

@@ -43,11 +43,12 @@ def write_json(path: Path, data: Any) -> None:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def whole_folder(path: Path, replaces: bool = False) -> Iterator[Path]:
     """A folder to fill, which is put in the place of `path` when it is whole.
 
-    Whatever happens, the old folder or the new one stands at `path`, if there was one. A link
-    stays, and what it points to is replaced.
+    Only if it `replaces` another may there be one with anything in it, also if somebody else writes
+    it meanwhile: else a `FileError`. Whatever happens, the old folder or the new one stands at
+    `path`, if there was one. A link stays, and what it points to is replaced.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +67,10 @@ def whole_folder(path: Path) -> Iterator[Path]:
             for file in draft.iterdir():
                 flush(file)
             flush(draft)
-            _put(draft, target)
+            if replaces:
+                _put(draft, target)
+            else:
+                _put_new(draft, target, path)
         flush(target.parent)
 
 
@@ -112,6 +116,17 @@ def recover(target: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
     else:
         os.rename(aside, target)
+
+
+def _put_new(draft: Path, target: Path, path: Path) -> None:
+    try:
+        os.rename(draft, target)  # which the system refuses where anything is in the way
+    except OSError as reason:
+        if not os.path.lexists(target):
+            raise
+        raise FileError(
+            f"`{path}` was written by somebody else meanwhile. Choose another folder."
+        ) from reason
 
 
 def _put(draft: Path, target: Path) -> None:

@@ -18,7 +18,7 @@ from oocdm.graph.edges import Edge, VariableEdge
 from oocdm.graph.graph import AbstractGraph
 from oocdm.graph.variable import Variable, variable_names
 from oocdm.graph.variable_graph import VariableGraph
-from oocdm.reading import Probability, checked, known_name, read
+from oocdm.reading import CountOrZero, Probability, checked, known_name, read
 from oocdm.schema import GivenSchema, Schema
 
 GivenEdge = Annotated[Edge, 'Make some: Edge.parse_row("Ball.x <- self.v").']
@@ -178,6 +178,12 @@ class ClassEdges(AbstractEdgeSpace):
         [[0, 1], [1, 0]]
         """
         classes, at = list(self.schema.classes), np.arange(len(self))
+        read(Mapping[str, CountOrZero], counts, "`counts`", GraphError)
+        if missing := [c for c in classes if c not in counts]:
+            raise GraphError(
+                f"`counts`: class `{missing[0]}` is missing. Say of every "
+                "class how many objects it has."
+            )
         rows = []
         for k in classes:
             blocks = []

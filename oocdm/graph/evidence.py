@@ -12,7 +12,7 @@ import numpy as np
 from oocdm.errors import GraphError
 from oocdm.graph.class_graph import AbstractEdgeSpace, Graph
 from oocdm.graph.edge_evidence import EdgeEvidence
-from oocdm.reading import AnyNumber, known_name, read
+from oocdm.reading import AnyNumber, Probability, known_name, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,11 +70,22 @@ class Evidence:
                     f"Evidence.{column.name}: expected one value for each of the {num} possible "
                     f"edges, got shape {values.shape}."
                 )
+            if column.name in ("p_value", "stability"):
+                self._check(column.name, values, (values < 0) | (values > 1), "from 0 to 1")
             values.setflags(write=False)
             object.__setattr__(self, column.name, values)
+        self._check("high", self.high, self.high < self.low, "no smaller than `low`")
         unknown = set(self.decision.tolist()) - set(DECISIONS)
         if unknown:
             raise GraphError(f"Evidence.decision: expected {DECISIONS}, got {sorted(unknown)}.")
+
+    def _check(self, column: str, values: np.ndarray, is_wrong: np.ndarray, allowed: str) -> None:
+        if is_wrong.any():
+            i = int(is_wrong.argmax())
+            raise GraphError(
+                f"Evidence.{column}: expected numbers {allowed}, got {values[i]} of "
+                f"`{self.edges.names[i]}`."
+            )
 
     def __repr__(self) -> str:
         counts = [(word, int((self.decision == word).sum())) for word in DECISIONS]
@@ -260,8 +271,8 @@ class _Row(TypedDict):
     low: AnyNumber | None
     high: AnyNumber | None
     limit: AnyNumber | None
-    p_value: AnyNumber | None
-    stability: AnyNumber | None
+    p_value: Probability | None
+    stability: Probability | None
     decision: Decision
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
-from oocdm.data.values import check_allowed
+from oocdm.data.values import as_floats, check_allowed
 from oocdm.errors import ModelError
 from oocdm.graph import ClassGraph
 from oocdm.graph.class_graph import GivenGraph
@@ -31,6 +31,7 @@ from oocdm.models.world_model import AbstractPredictor
 from oocdm.reading import Count, checked
 from oocdm.schema import Field
 
+GIVEN_ACTIONS = 'Give them as {"Ball": {"push": values}}.'
 _HORIZON = "It is how many steps are simulated."
 
 FieldName = tuple[str, str]
@@ -208,7 +209,10 @@ def _blank(values: Tensor, absent: Tensor | None) -> Tensor:
     return values.masked_fill(absent.reshape(*absent.shape, *[1] * (values.ndim - 2)), 0)
 
 
-def with_actions(state: Snapshot, actions: Mapping[str, Mapping[str, Any]]) -> Snapshot:
+@checked(ModelError)
+def with_actions(
+    state: Snapshot, actions: Annotated[Mapping[str, Mapping[str, Any]], GIVEN_ACTIONS]
+) -> Snapshot:
     """A state together with the actions taken in it, which must be complete.
 
     They are tensors, arrays or lists of values that their fields allow. What is said for absent
@@ -252,7 +256,7 @@ def action_tensor(
     if given is None or isinstance(given, Tensor):
         return given
     try:
-        numbers = np.array(given, dtype=np.float64)  # a copy, which is the tensor's own
+        numbers = as_floats(np.array(given))  # a copy, which is the tensor's own
     except (TypeError, ValueError):
         raise ModelError(
             f"{where}: expected a tensor, an array or lists of equal lengths, all of numbers, got "

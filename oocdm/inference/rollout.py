@@ -15,7 +15,7 @@ from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.data.values import check_allowed
 from oocdm.errors import ModelError, suggest
 from oocdm.graph.class_graph import GivenGraph
-from oocdm.inference.dynamics import Dynamics, action_tensor, with_actions
+from oocdm.inference.dynamics import GIVEN_ACTIONS, Dynamics, action_tensor, with_actions
 from oocdm.inference.fitted import Fitted, checked_result, checked_state
 from oocdm.inference.seen import Seen, seen_by
 from oocdm.inference.words import counted
@@ -24,7 +24,6 @@ from oocdm.reading import Count, Seed, checked, read
 from oocdm.schema import Field, Schema
 
 _STEPS = "So many are drawn."
-_ACTIONS = 'Give them as {"Ball": {"push": values}}.'
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +76,7 @@ class Rollout:
 
     def values(self, *name: str) -> Tensor:
         """Drawn values of a field: (step, world, sample, object, ...)."""
-        steps = torch.stack([state[".".join(name)] for state in self.states])
+        steps = torch.stack([state[_one(name)] for state in self.states])
         return steps.unflatten(1, (self.num_worlds, self.samples))
 
     def mean(self, *name: str) -> Tensor:
@@ -105,7 +104,7 @@ class Rollout:
 
     def _field(self, name: tuple[str, ...]) -> Field:
         schema = self.states[0].schema
-        return schema.field(*schema.split(".".join(name)))
+        return schema.field(*schema.split(_one(name)))
 
     def _ordered(self, what: str, name: tuple[str, ...]) -> Tensor:
         """Drawn values of a field whose values have an order."""
@@ -118,11 +117,16 @@ class Rollout:
         return values.double()
 
 
+def _one(name: tuple[str, ...]) -> str:
+    """A field's name, given as one or as that of its class and its own."""
+    return ".".join(map(str, name))
+
+
 @checked(ModelError)
 def rollout(
     result: Fitted,
     state: Snapshot,
-    actions: Annotated[Mapping[str, Mapping[str, Any]], _ACTIONS] | None = None,
+    actions: Annotated[Mapping[str, Mapping[str, Any]], GIVEN_ACTIONS] | None = None,
     samples: Annotated[Count, "So many futures are drawn."] = 100,
     seed: Seed = 0,
     steps: Annotated[Count, _STEPS] | None = None,

@@ -6,6 +6,7 @@ from oocdm.methods.oocdm import Oocdm
 from oocdm.methods.oofull import Oofull
 from oocdm.methods.registry import (
     METHODS,
+    configured,
     make_method,
     method_class,
     method_from_json,
@@ -26,6 +27,7 @@ __all__ = [
     "Oofull",
     "Schedule",
     "Term",
+    "configured",
     "make_method",
     "method_class",
     "method_from_json",

@@ -5,6 +5,7 @@ A package adds a method by an entry point in the group `oocdm.methods`, whose na
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -82,6 +83,17 @@ def make_method(name: str, preset: str = "default", **options: Any) -> AbstractM
     'oocdm'
     >>> make_method("cdl", schedule={"iterations": 3}).schedule.batch_size
     256
+    """
+    return configured(name, preset, options)
+
+
+def configured(name: str, preset: str, options: Mapping[str, Any]) -> AbstractMethod:
+    """As `make_method`, with the options in a mapping: their names may be any.
+
+    >>> configured("oocdm", "default", {"name": "cdl"})
+    Traceback (most recent call last):
+    ...
+    oocdm.errors.ModelError: Method `oocdm`: there is no `name`. Did you mean ...
     """
     chosen = method_class(name)
     changes = read_parts(chosen.preset(preset), options, f"Method `{name}`", ModelError)

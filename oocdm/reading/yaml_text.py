@@ -58,6 +58,15 @@ class _Loader(yaml.SafeLoader):
             raise yaml.YAMLError(f"expected text in quotes, or less of it: {short(node.value)}.")
         return node
 
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, KeyError, IndexError, AttributeError):  # of a value that a tag declares
+            kind = node.tag.removeprefix("tag:yaml.org,2002:")
+            raise yaml.YAMLError(
+                f"expected a value of type {kind}, got {short(node.value)}."
+            ) from None
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
         for key, count in keys.items():

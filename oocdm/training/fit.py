@@ -41,7 +41,7 @@ from oocdm.inference.words import counted
 from oocdm.methods import (
     METHODS,
     AbstractMethod,
-    make_method,
+    configured,
     method_from_json,
     method_names,
 )
@@ -324,7 +324,7 @@ def _choose_method(
     method: str | AbstractMethod, preset: str, options: dict[str, Any]
 ) -> AbstractMethod:
     if isinstance(method, str):
-        return make_method(method, preset, **options)
+        return configured(method, preset, options)
     if not isinstance(method, AbstractMethod):
         is_class = isinstance(method, type) and issubclass(method, AbstractMethod)
         advice = f" Make one of the class: {method.__name__}()." if is_class else ""

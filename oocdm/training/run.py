@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ from oocdm.reading import AnyNumber, Range, read
 from oocdm.schema import Schema
 from oocdm.training.given import check_new
 from oocdm.training.position import AFTER_LEARNING, Position
-from oocdm.training.settings import Settings, read_part
+from oocdm.training.settings import CONFIG, Settings, check_as_before, read_part
 from oocdm.training.trainer import Trainer
 
 CHECKPOINT = "checkpoints/last.safetensors"
@@ -73,6 +73,13 @@ class _Position(TypedDict):
     began: dict[str, _Seconds]
     history: list[_Round]
     rng: dict[str, Any]
+
+
+class _GraphFile(TypedDict):
+    edges: list[str]
+    inputs: NotRequired[list[str]]  # of a graph of variables
+    outputs: NotRequired[list[str]]
+    table: NotRequired[Any]
 
 
 # ---------------------------------------------------------------- the folder
@@ -219,13 +226,18 @@ def write_checkpoint(folder: Path, trainer: Trainer, settings: Settings) -> None
         tensors |= {f"optimiser/{number}/{n}": torch.as_tensor(t) for n, t in state.items()}
     metadata = {
         "position": json.dumps(_position_to_json(trainer.position)),
-        "settings": json.dumps(settings.binding),
+        **{name: json.dumps(each) for name, each in _binding(trainer, settings).items()},
     }
     sealed = {**metadata, "checksum": checksum_of(tensors, metadata)}
     path = folder / CHECKPOINT
     check_own_folder(path.parent)
     write_atomically(path, to_bytes(tensors, sealed))
     write_metrics(folder, trainer.position.history)
+
+
+def _binding(trainer: Trainer, settings: Settings) -> dict[str, Any]:
+    """What must stay as it is for a run to go on, by its file; schemas also say likelihoods."""
+    return {CONFIG: settings.binding, SCHEMA: trainer.training_data.schema.to_json()}
 
 
 def write_metrics(folder: Path, history: list[dict[str, Any]]) -> None:
@@ -240,11 +252,13 @@ def read_checkpoint(contents: Contents, trainer: Trainer, settings: Settings) ->
     check_own_folder(path.parent)
     tensors, metadata = from_bytes(contents.read(CHECKPOINT), path, ModelError)
     said = metadata.pop("checksum", None)
-    if said is None or not {"position", "settings"} <= set(metadata):
+    if said is None or not {"position", CONFIG, SCHEMA} <= set(metadata):
         raise ModelError(f"{path}: not a checkpoint of this version.")
     if said != checksum_of(tensors, metadata):
         raise damaged(path, "its checksum is not that of what it holds", ModelError)
-    settings.check_as_before(parse_json(metadata["settings"].encode(), path, ModelError), contents)
+    for name, now in _binding(trainer, settings).items():
+        before = parse_json(metadata[name].encode(), path, ModelError)
+        check_as_before(before, json.loads(json.dumps(now)), contents.folder / name)
     data = parse_json(metadata["position"].encode(), path, ModelError)
     position = _position_from_json(data, trainer.model.layout, path)
     load_weights(trainer.model, _named(tensors, "model/"), path)
@@ -310,7 +324,9 @@ def _named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 def remove_checkpoints(folder: Path) -> None:
     """Delete the checkpoints of a finished run."""
-    shutil.rmtree((folder / CHECKPOINT).parent, ignore_errors=True)
+    place = (folder / CHECKPOINT).parent
+    check_own_folder(place)  # what is none, such as a FIFO, may be waited for without end
+    shutil.rmtree(place, ignore_errors=True)
 
 
 # ---------------------------------------------------------------- graph and history
@@ -336,6 +352,7 @@ def read_graph(contents: Contents, edges: AbstractEdgeSpace) -> tuple[Graph, Evi
     data, path = read_part(contents, GRAPH), contents.folder / GRAPH
     try:
         graph = graph_from_json(edges.schema, data)
+        read(_GraphFile, data, str(path), GraphError)
         rows, predicts = _split_rows(data.get("table"))
         evidence = Evidence.from_rows(edges, rows)
         differ = np.flatnonzero(edges.mask(graph) != evidence.is_in)

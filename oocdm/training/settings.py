@@ -62,18 +62,6 @@ class Settings:
         settings: Settings = read(Settings, data, str(where), ModelError, complete=True)
         return settings
 
-    def check_as_before(self, before: Any, contents: Contents) -> None:
-        """Raise a `ModelError` unless these are the settings that a run was begun with.
-
-        Going on with others would give a run that is neither of the ones nor of the others.
-        """
-        changed = list(differences(before, self.binding))
-        if changed:
-            raise ModelError(
-                f"{contents.folder / CONFIG}: expected the settings that the run was begun with, "
-                f"but {', and '.join(changed)}. Put them back, or fit anew with the new ones."
-            )
-
 
 def read_part(contents: Contents, name: str) -> Any:
     """What a file of a run holds as JSON, with a clear error if it is missing or broken."""
@@ -90,6 +78,25 @@ def _check_has(contents: Contents, name: str) -> None:
         raise ModelError(
             f"Run folder {folder}: expected a file {name}, got {got}. Give a folder that "
             f"`oocdm train -o FOLDER` or `fit(..., folder=...)` has written.{advice}"
+        )
+
+
+def check_as_before(before: Any, now: Any, path: Path) -> None:
+    """Raise a `ModelError` unless a file of a run says what it said when the run was begun.
+
+    Going on with other settings would give a run that is neither of the ones nor of the others.
+
+    >>> check_as_before({"seed": 0}, {"seed": 1}, Path("config.json"))
+    Traceback (most recent call last):
+    ...
+    oocdm.errors.ModelError: config.json: expected the settings that the run was begun with, but \
+`seed` was 0 and is 1. Put them back, or fit anew with the new ones.
+    """
+    changed = list(differences(before, now))
+    if changed:
+        raise ModelError(
+            f"{path}: expected the settings that the run was begun with, but "
+            f"{', and '.join(changed)}. Put them back, or fit anew with the new ones."
         )
 
 

@@ -127,6 +127,7 @@ TRAIN: dict[str, tuple[list[str], str]] = {
         ["--method", "grader", "--option", "workers=many"],
         "Method `grader`: `workers`: expected a whole number from 1 to 1024 or None, got 'many'.",
     ),
+    "name": (["--option", "name=cdl"], "Method `oocdm`: there is no `name`."),
     "form": (["--option", "threshold"], "--option: expected the form `name=value`, got `thre"),
     "part": (
         ["--option", "schedule=3"],

@@ -129,7 +129,11 @@ def test_head_of_more_than_all_is_all():
         data.head(0)
 
 
-@given(st.lists(st.integers(1, 4), min_size=2, max_size=12), st.floats(0.01, 0.99), st.integers(0))
+@given(
+    st.lists(st.integers(1, 4), min_size=2, max_size=12),
+    st.floats(0.01, 0.99),
+    st.integers(0, 2**63 - 1),
+)
 def test_split_is_a_partition_of_episodes(lengths, fraction, seed):
     lengths = [2, 2, *lengths]
     data = make(tuple(lengths))

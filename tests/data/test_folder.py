@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from oocdm.data import Dataset, load_dataset
+from oocdm.data import folder as folder_module
 from oocdm.errors import DataError, FileError
 from oocdm.files import accept_changes
 from oocdm.schema import Integer, ObjectClass, Real, Schema
@@ -557,3 +558,33 @@ def test_all_null_columns(folder):
 
 def test_schema_file_is_the_schema(folder, schema):
     assert Schema.from_json(json.loads((folder / "schema.json").read_text())) == schema
+
+
+def test_what_is_no_part_of_the_dataset_is_not_lost(data, tmp_path):
+    folder = tmp_path / "ants"
+    data.save(folder)
+    (folder / "README.md").write_text("Mine.")
+    with fails(f"`{folder}` holds `README.md`, which is no part of the dataset and would be lost."):
+        data.save(folder, overwrite=True)
+    assert (folder / "README.md").read_text() == "Mine."
+    (folder / "README.md").unlink()
+    (folder / "schema.json").write_text("{")  # the manifest still tells what is of the dataset
+    data.save(folder, overwrite=True)
+    (folder / "manifest.json").unlink()  # and so does the schema
+    data.save(folder, overwrite=True)
+    assert len(load_dataset(folder)) == len(data)
+
+
+def test_of_two_who_save_at_once_one_is_told(data, tmp_path, monkeypatch):
+    folder = tmp_path / "ants"
+
+    def write(log, draft):
+        monkeypatch.undo()
+        data.head(1).save(folder)  # somebody else, meanwhile
+        return original(log, draft)
+
+    original = folder_module._write
+    monkeypatch.setattr(folder_module, "_write", write)
+    with pytest.raises(FileError, match="was written by somebody else meanwhile"):
+        data.save(folder)
+    assert len(load_dataset(folder)) == 1

@@ -53,6 +53,19 @@ ALLOWS = " The schema declares what the field allows."
         (Real(shape=(2,)), 1.0, "expected a value of shape (2,), got 1.0."),
         (Real(), [1.0], "expected a value of shape (), got [1.0]."),
         (Real(), {}, "expected a finite number, got {}. Give it as the field is logged."),
+        (Real(), 1j, "expected a finite number, got 1j. Give it as the field is logged."),
+        (
+            Real(),
+            np.timedelta64(1, "D"),
+            "expected a finite number, got datetime.timedelta(days=1). Give it as the field is "
+            "logged.",
+        ),
+        (
+            Real(),
+            10**400,
+            "expected a finite number, got a whole number of about 401 digits. Give it as the "
+            "field is logged.",
+        ),
         (Real(), "much", "expected a finite number, got 'much'. It has no named values."),
         (
             MOVES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,25 @@ def test_json_that_cannot_be_read(content: bytes, message: str) -> None:
 def test_texts_may_hold_anything() -> None:
     content = b'["' + b"[{" * 1000 + rb"\"\\" + b"7" * 1000 + b'"]'
     assert parse_json(content, Path("a.json"), DataError) == ["[{" * 1000 + '"\\' + "7" * 1000]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{" + b"".join(b'"%d":0,' % i for i in range(200_000)) + b'"0":0}', "`0` is there twice"),
+        (b'["' + rb"\"" * 400_000, "Unterminated string"),
+        (b"[" + rb"\"" * 400_000 + b"\\", "Expecting value"),
+        (('"\u2200' + "[" * 60_000).encode("utf-16-le"), "levels of JSON"),
+        (("[" + "1" * 500 + "]").encode("utf-16"), "not readable as JSON"),
+    ],
+    ids=["keys", "no end", "no beginning", "depth", "digits"],
+)
+def test_what_would_take_long_or_hide_is_told_at_once(content: bytes, message: str) -> None:
+    started = time.perf_counter()
+    with pytest.raises(DataError, match=message):
+        parse_json(content, Path("a.json"), DataError)
+    assert time.perf_counter() - started < 10
+
+
+def test_a_mark_of_the_encoding_is_no_mistake() -> None:
+    assert parse_json("\ufeff[1]".encode(), Path("a.json"), DataError) == [1]

@@ -106,7 +106,7 @@ def test_a_killed_write_leaves_the_old_or_the_new_and_the_next_one_tidies_up(
 
 
 def fill(path: Path, text: str) -> None:
-    with whole_folder(path) as draft:
+    with whole_folder(path, replaces=True) as draft:
         for name in ("a", "b"):
             (draft / name).write_text(text)
 
@@ -140,7 +140,7 @@ def test_a_failed_overwrite_leaves_the_old(tmp_path: Path) -> None:
     path = tmp_path / "data"
     fill(path, "old")
     message = rf"^`{path}` cannot be written: No space left on device\. Free some space"
-    with pytest.raises(FileError, match=message), whole_folder(path) as draft:
+    with pytest.raises(FileError, match=message), whole_folder(path, replaces=True) as draft:
         (draft / "a").write_text("new")
         raise OSError(28, "No space left on device")
     assert held(path) == "old" and os.listdir(tmp_path) == ["data"]
@@ -203,3 +203,19 @@ def test_nothing_is_written_through_a_linked_folder(tmp_path: Path) -> None:
         check_own_folder(tmp_path / "file")
     check_own_folder(tmp_path / "theirs")
     check_own_folder(tmp_path / "new")
+
+
+def test_what_somebody_else_wrote_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    message = rf"^`{path}` was written by somebody else meanwhile\. Choose another folder\.$"
+    with pytest.raises(FileError, match=message), whole_folder(path) as draft:
+        (draft / "a").write_text("late")
+        fill(path, "early")
+    assert held(path) == "early" and os.listdir(tmp_path) == ["data"]
+
+
+def test_an_empty_folder_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with whole_folder(tmp_path / "data") as draft:
+        (draft / "a").write_text("new")
+    assert os.listdir(tmp_path / "data") == ["a"]

@@ -186,3 +186,29 @@ def test_evidence_is_compared_by_value_and_cannot_be_written() -> None:
     assert evidence.score[0] == 0.0
     with pytest.raises(ValueError, match="read-only"):
         evidence.decision[0] = "no"
+
+
+def of_one_test(**numbers: float) -> Evidence:
+    edges = ClassEdges.of(SCHEMA)
+    yes, no = np.ones(len(edges), dtype=bool), np.zeros(len(edges), dtype=bool)
+    return Evidence.of_test(edges, yes, no, no, **numbers)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"p_value": 1.5}, "p_value: expected numbers from 0 to 1, got 1.5 of `Ball.x <- self.x`."),
+        ({"stability": -0.5}, "stability: expected numbers from 0 to 1, got -0.5 of `Ball.x <-"),
+        ({"low": 2.0, "high": 1.0}, "high: expected numbers no smaller than `low`, got 1.0 of"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(numbers: dict[str, float], message: str) -> None:
+    with pytest.raises(GraphError, match=f"^Evidence.{re.escape(message)}"):
+        of_one_test(**numbers)
+
+
+def test_rows_of_files_are_in_range_as_well() -> None:
+    rows = of_one_test(p_value=0.5).rows()
+    rows[1]["p_value"] = 7.0
+    with pytest.raises(GraphError, match=r"`\[1\].p_value`: expected a number from 0 to 1, got 7"):
+        Evidence.from_rows(ClassEdges.of(SCHEMA), rows)

@@ -336,7 +336,8 @@ def test_rows_that_contradict_each_other(
          "cannot be read as YAML: the key `Food.x <- self.x` stands there twice."),
         ("- Fod.x <- self.x", "Prior row 'Fod.x <- self.x': no class matches `Fod`. "
                               f"Did you mean `Food`? {CLASSES}"),
-        ("2020-13-45", "cannot be read as YAML: month must be in 1..12"),
+        ("2020-13-45", "cannot be read as YAML: expected a value of type timestamp, got "
+                       "'2020-13-45'."),
     ],
 )  # fmt: skip
 def test_errors_of_files_name_the_file(text: str, problem: str, tmp_path: Path) -> None:

@@ -48,3 +48,18 @@ def test_what_takes_much_from_little_is_refused(text: str, message: str) -> None
     with pytest.raises(yaml.YAMLError, match=message):
         read_yaml(text)
     assert time.perf_counter() - started < 20
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x: !!bool maybe", r"^expected a value of type bool, got 'maybe'\.$"),
+        ("x: !!timestamp never", r"^expected a value of type timestamp, got 'never'\.$"),
+        ("x: !!int ''", r"^expected a value of type int, got ''\.$"),
+        ("x: !!float _", r"^expected a value of type float, got '_'\.$"),
+        ("x: 2001-99-99", r"^expected a value of type timestamp, got '2001-99-99'\.$"),
+    ],
+)
+def test_values_that_are_not_of_their_type_are_refused(text: str, message: str) -> None:
+    with pytest.raises(yaml.YAMLError, match=message):
+        read_yaml(text)

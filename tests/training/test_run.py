@@ -771,3 +771,52 @@ def test_a_run_that_was_killed_while_it_tidied_up_is_tidied_up(folder: Path) -> 
     after = resume(folder)
     assert after.graph == before.graph
     assert names - {path.name for path in folder.iterdir()} == {"checkpoints", ".lock"}
+
+
+def test_an_edited_likelihood_is_told(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    path = tmp_path / "schema.json"
+    schema = json.loads(path.read_text())
+    schema["classes"]["Ant"]["x"]["likelihood"] = "mixture"
+    path.write_text(json.dumps(schema))
+    message = (
+        f"{path}: expected the settings that the run was begun with, but "
+        "`classes.Ant.x.likelihood` was 'auto' and is 'mixture'."
+    )
+    with pytest.raises(ModelError, match=f"^{re.escape(message)}"):
+        resume(tmp_path, DATA)
+
+
+def test_a_graph_says_nothing_that_nobody_knows(folder: Path) -> None:
+    path = folder / "graph.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "egdes": []}))
+    with pytest.raises(
+        GraphError, match=r"graph\.json: there is no `egdes`\. Did you mean `edges`"
+    ):
+        load(folder)
+
+
+def test_what_is_no_folder_of_checkpoints_is_not_waited_for(
+    result: FitResult, tmp_path: Path
+) -> None:
+    result.save(tmp_path / "run")
+    os.mkfifo(tmp_path / "run" / "checkpoints")
+    with pytest.raises(FileError, match=r"checkpoints`: expected a folder, got a file\."):
+        resume(tmp_path / "run", DATA)
+    assert load(tmp_path / "run").graph == result.graph
+
+
+def test_of_two_who_save_at_once_one_is_told(
+    result: FitResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = FitResult.write
+
+    def late(self: FitResult, path: Path) -> None:
+        monkeypatch.undo()
+        result.save(tmp_path / "run")
+        write(self, path)
+
+    monkeypatch.setattr(FitResult, "write", late)
+    with pytest.raises(FileError, match="was written by somebody else meanwhile"):
+        result.save(tmp_path / "run")
+    assert load(tmp_path / "run").graph == result.graph

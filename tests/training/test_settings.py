@@ -11,7 +11,7 @@ import pytest
 
 from oocdm.errors import ModelError
 from oocdm.files import Contents
-from oocdm.training.settings import CONFIG, FORMAT, Settings, differences
+from oocdm.training.settings import CONFIG, FORMAT, Settings, check_as_before, differences
 
 SOME = Settings(method={"name": "oocdm", "schedule": {"iterations": 3}}, seed=1, priors=["a"])
 
@@ -40,7 +40,8 @@ def test_another_format_is_told_before_anything_else(number: Any, tmp_path: Path
 
 def test_settings_bind_but_notes_and_places_do_not(tmp_path: Path) -> None:
     contents = write(tmp_path, {**SOME.to_json(), "notes": {"a": 1}, "data": "elsewhere"})
-    Settings.read(contents).check_as_before(SOME.binding, contents)
+    path = tmp_path / CONFIG
+    check_as_before(SOME.binding, Settings.read(contents).binding, path)
     changed = {**SOME.to_json(), "seed": 2, "method": {"name": "oocdm", "schedule": {}}}
     settings = Settings.read(write(tmp_path, changed))
     message = (
@@ -49,7 +50,7 @@ def test_settings_bind_but_notes_and_places_do_not(tmp_path: Path) -> None:
         "or fit anew with the new ones."
     )
     with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
-        settings.check_as_before(SOME.binding, contents)
+        check_as_before(SOME.binding, settings.binding, path)
 
 
 def test_differences_find_what_is_new_and_what_is_gone() -> None:
