@@ -185,3 +185,25 @@ def test_the_paper_s_floor_is_one_number_in_all_units(method: str) -> None:
     part = "model" if method.startswith("oo") else "head"
     assert getattr(make_method(method), part).sigma_floor is None
     assert getattr(make_method(method, "paper"), part).sigma_floor == 1e-5
+
+
+def test_what_starts_at_0_is_measured_in_its_changes() -> None:
+    """Such as speeds in episodes of a single step: before it, all of them are 0."""
+
+    class Ball(ObjectClass):
+        place = Real(static=True)
+        speed = Real()
+
+    def data(size: float) -> Dataset:
+        rows, rng = np.arange(300), np.random.default_rng(0)
+        frame = pd.DataFrame({"episode": rows // 2, "step": rows % 2, "object": 0})
+        frame["place"] = np.repeat(rng.normal(size=150), 2)
+        frame["speed"] = (rows % 2) * (frame["place"] + 0.1 * rng.normal(size=300)) * size
+        return Dataset.from_frames({"Ball": frame}, Schema(Ball))
+
+    size = 2.0**27
+    one, other = (fit(data(each), seed=0, schedule=QUICK) for each in (1.0, size))
+    weights = zip(one.model.parameters(), other.model.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in weights)
+    errors = [relative_errors(*each) for each in ((one, data(1.0)), (other, data(size)))]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-6)

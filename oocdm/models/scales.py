@@ -67,7 +67,8 @@ class Scales:
         """Scales of every field, from the known values of counted objects.
 
         A component that never varies gets the spread 0 as a change. As a value a number in units
-        gets its own size, others and 0 get 1: so nothing depends on the unit.
+        gets its own size, if that is 0 that of its changes; others, and what is always 0, get 1: so
+        nothing depends on the unit.
         """
         scales: dict[tuple[str, str], Scale] = {}
         for c in data.schema.classes:
@@ -80,7 +81,8 @@ class Scales:
                     after = as_numbers(field, data.after.values[c][f], torch.float64)
                     both = data.known(c, f) & data.before.observed[c][f]
                     change_mean, change_sd = moments((after - before)[both], field.size)
-                value_sd = torch.where(value_sd > 0, value_sd, _unit_of(field, value_mean))
+                unit = _unit_of(field, value_mean, torch.hypot(change_mean, change_sd))
+                value_sd = torch.where(value_sd > 0, value_sd, unit)
                 scales[c, f] = Scale(value_mean, value_sd, change_mean, change_sd)
         return Scales(scales)
 
@@ -128,10 +130,12 @@ class ClassScales(nn.Module):
         return not self.value_mean.any() and bool((self.value_sd == 1).all())
 
 
-def _unit_of(field: Field, constant: Tensor) -> Tensor:
-    """What to measure a component in that never varies."""
-    size = constant.abs()
-    return torch.where(size > 0, size, 1.0) if field.is_real else torch.ones_like(size)
+def _unit_of(field: Field, constant: Tensor, change: Tensor) -> Tensor:
+    """What to measure a component in that never varies, and usually changes by so much."""
+    if not field.is_real:
+        return torch.ones_like(constant)
+    size = torch.where(constant != 0, constant.abs(), change)
+    return torch.where(size > 0, size, 1.0)
 
 
 def moments(rows: Tensor, size: int) -> tuple[Tensor, Tensor]:

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from oocdm import FitResult, Oocdm, Progress, Schedule, fit, resume
+from oocdm.bench.units import exponents_of, in_units
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Gains
 from oocdm.errors import ModelError
@@ -228,3 +230,18 @@ def test_of_single_ones_the_least_helpful_goes_unless_another_does_harm() -> Non
         trial.share = 0.0
         trial.propose(everything, gains(order))
         assert trial.verdict([*added, 0.0, 0.0]).tolist() == expected
+
+
+def test_what_is_learned_alone_does_not_depend_on_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    short(monkeypatch, steps=16, rounds=2)
+    for name in ("UNEXPLAINED", "SURE", "LEAST", "ERRORS"):
+        monkeypatch.setattr(focus, name, -np.inf)
+    data, method = balls(0, num=200), Oocdm(schedule=SCHEDULE)
+    own, other = (
+        fit(in_units(data, exponents_of(SCHEMA, unit)), method=method, seed=0)
+        for unit in ("2^0", "mixed")
+    )
+    assert any(row["phase"] == "focus" for row in own.history)
+    weights = zip(own.model.parameters(), other.model.parameters(), strict=True)
+    assert all(torch.equal(one, two) for one, two in weights)
+    np.testing.assert_array_equal(own.evidence.decision, other.evidence.decision)
