@@ -23,8 +23,17 @@ from tests.inference import knobs
 from tests.inference.ragged import ragged, random_model
 
 DATA = ragged()
-MODEL = random_model(DATA, seed=16)  # with both parts of mixtures
 BEFORE = DATA.transitions().before
+
+
+def has_both_parts(model: OocdmModel) -> bool:
+    """Whether of some ants the narrow part of the mixture is likelier, and of others the wide."""
+    found = model.compile_for(ClassGraph.full(DATA.schema))(BEFORE)["Ant", "x"]
+    assert isinstance(found, MixtureField)
+    return len((found.chance > 0.5)[BEFORE.present["Ant"]].unique()) == 2
+
+
+MODEL = next(m for m in (random_model(DATA, seed=s) for s in range(100)) if has_both_parts(m))
 TARGETS = [f"{c}.{v}" for c in DATA.schema.classes for v in DATA.schema.targets(c)]
 SEEDS = st.integers(0, 2**20)
 
@@ -89,7 +98,6 @@ def test_steps_are_most_likely_or_drawn() -> None:
     assert isinstance(found, MixtureField)
     is_here = BEFORE.present["Ant"]
     is_wide = found.chance > 0.5
-    assert is_wide[is_here].any() and not is_wide[is_here].all()  # both occur
     likely = torch.where(is_wide, found.wide.mean, found.narrow.mean)
     assert torch.equal(first["Ant", "x"], second["Ant", "x"])
     torch.testing.assert_close(

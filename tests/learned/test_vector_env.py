@@ -39,8 +39,9 @@ def close(first: Any, second: Any) -> None:
 def test_worlds_are_those_of_single_environments(mode: AutoresetMode) -> None:
     """Gymnasium's own vector of single worlds says the same in every mode, step by step."""
     options: dict[str, Any] = {"start": DATA, "max_episode_steps": 4, "sample": False}
-    # Nests are rarely that full: so worlds end in both ways.
-    task = Task(TASK.reward, lambda after: after["Nest", "food"][:, 0] > 2, TASK.reads)
+    # One step of three ends where ants are farthest: so worlds end in both ways.
+    far = Dynamics(RESULT).step(DATA.transitions().before)["Ant", "x"].mean(1).quantile(0.67)
+    task = Task(TASK.reward, lambda after: after["Ant", "x"].mean(1) > far, TASK.reads)
     vector = LearnedVectorEnv(RESULT, task, COUNTS, NUM, autoreset_mode=mode, **options)
     singles = SyncVectorEnv(
         [lambda: LearnedEnv(RESULT, task, COUNTS, **options)] * NUM, autoreset_mode=mode

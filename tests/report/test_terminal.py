@@ -69,7 +69,8 @@ def test_graph_of_variables_with_scores() -> None:
     edges = VariableEdges(Schema(Ball), {"Ball": 2})
     score = np.array([1.234, 0.04, 0.05, np.nan])
     decision = np.array(["yes", "undecided", "undecided", "no"])
-    found = Evidence(edges, score, score - 0.03, score + 0.03, score, score, score, decision)
+    share = np.clip(score, 0.0, 1.0)
+    found = Evidence(edges, score, score - 0.03, score + 0.03, score, share, share, decision)
     assert shown(graph_text(found.graph, found)) == [
         "Ball[0].x <- Ball[0].x (1.23 ± 0.03)",
         "Ball[1].x <- (nothing)",

@@ -27,7 +27,7 @@ def test_variables_against_the_true_graph(tmp_path: Path) -> None:
     (axes,) = draw_variables(graph, true=TRUE).axes
     shown = np.asarray(axes.images[0].get_array())
     assert shown.tolist() == [[PRESENT, EXTRA], [0, MISSED]]
-    score = np.array([2.0, 1.0, 0.0, np.nan])
+    score = np.array([1.0, 0.5, 0.0, np.nan])
     evidence = Evidence(EDGES, score, *[score] * 5, np.array(["yes", "yes", "no", "no"]))
     assert len(draw_variables(graph, evidence, TRUE).axes) == 3  # with scores and their scale
     save_adjacency(tmp_path / "graph.png", graph, evidence, TRUE)
