@@ -52,7 +52,11 @@ class Rule:
 
     @property
     def in_passing(self) -> Rule:
-        """The rule by which elements come and go while much is still learned: a little suffices."""
+        """The rule by which elements come and go while much is still learned: a little suffices.
+
+        What useless edges may add to a target says which edges can be claimed. If it also said
+        what may come in, nothing would before its target was learned, and nothing would be learned.
+        """
         return self.within(np.minimum(self.limits, LITTLE))
 
     @property

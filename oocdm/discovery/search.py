@@ -51,21 +51,12 @@ class Search:
     weights: np.ndarray | None = None  # of the edges, from soft priors
     on_settled: OnSettled | None = None
 
-    @property
-    def _moving(self) -> Rule:
-        """The rule by which elements come and go: while much is still learned, much less is asked.
-
-        What useless edges may add to a target says which edges can be claimed. If it also said
-        what may come in, nothing would before its target was learned, and nothing would be learned.
-        """
-        return self.rule.in_passing
-
     @cached_property
     def _least(self) -> np.ndarray:
         """Nats that each element must add."""
         layout = self.free.layout
         least = np.full(len(layout), self.path_threshold)
-        least[: layout.num_edges] = self._moving.effect
+        least[: layout.num_edges] = self.rule.in_passing.effect
         for name, nats in self.path_thresholds.items():
             if name in layout.paths:
                 place = layout.paths.index(name) - len(layout.paths)
@@ -84,9 +75,8 @@ class Search:
         tested = self.free.edges
         edges, helpful = gains.first(len(tested)), gains.mean > self._least
         useless = ~helpful
-        helpful[: len(tested)] = self._moving.is_found(edges, tested, self.weights)
-        is_rejected = self._moving.is_rejected(edges)
-        useless[: len(tested)] = is_rejected & tested & ~helpful[: len(tested)]
+        helpful[: len(tested)] = self.rule.in_passing.is_found(edges, tested, self.weights)
+        useless[: len(tested)] = self.rule.is_rejected(edges) & tested & ~helpful[: len(tested)]
         return helpful, useless
 
     def conclude(self, structure: Structure, gains: Gains) -> Discovery:
