@@ -9,7 +9,13 @@ from oocdm.discovery.gains import (
 )
 from oocdm.discovery.independence.class_tests import discover_by_tests
 from oocdm.discovery.rule import Rule
-from oocdm.discovery.search import Discovery, Search, discover_around, discover_leave_one_out
+from oocdm.discovery.search import (
+    Discovery,
+    Search,
+    discover_around,
+    discover_leave_one_out,
+    look,
+)
 from oocdm.discovery.single_variables import discover_variables
 
 __all__ = [
@@ -25,4 +31,5 @@ __all__ = [
     "discover_leave_one_out",
     "discover_variables",
     "element_gains",
+    "look",
 ]

@@ -139,6 +139,11 @@ def discover_around(
     return search.conclude(Structure(layout, flags), gains)
 
 
+def look(model: AbstractWorldModel, structure: Structure, search: Search) -> Discovery:
+    """What the gains around a structure say of all that is free; nothing moves."""
+    return search.conclude(structure, search.gains(model, structure, search.free))
+
+
 def _with_joint_causes(model: AbstractWorldModel, start: Structure, search: Search) -> Structure:
     """The start, with all that is free for those targets that it surely helps together."""
     full, flags = start | search.free, start.flags.copy()

@@ -9,7 +9,9 @@ regression on the model's errors is solved, and judged on held-out episodes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -23,7 +25,7 @@ from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import Structures
 
 NUM = 96  # random functions of each kind
-RIDGE = 0.2  # added to the correlations of features with themselves
+RIDGES = (0.2, 1.0, 5.0)  # added to the correlations of features with themselves: one suits each
 LARGEST = 4.0  # errors, in what was predicted of them: one surprise must not drown the others
 NUMBERS = 2**23  # of random functions of pairs at once
 PAIRS = 2**23  # pairs of objects that are looked at, at most
@@ -36,23 +38,34 @@ def what_is_unexplained(
 ) -> Gains:
     """Nats a value that random functions would add to each target, in the order of its edges.
 
-    It is a lower bound, and below 0 where there is nothing: a regression errs, too. The data must
-    be prepared with what pairs read.
+    It is a lower bound, and below 0 where there is nothing: a regression errs, too. Of several
+    ridges each target has the one by which it is the surest. The data must be prepared with what
+    pairs read.
     """
     rows, found = model.structures(structure), []
     for c in model.predictors:
         functions = _Functions(model, c)
-        before, after = functions.correlations(rows, training)
-        weight = torch.linalg.solve(before, after)
-        gains, known = [], []
+        before, ridge, after = functions.correlations(rows, training)
+        weights = [torch.linalg.solve(before + r * ridge, after) for r in RIDGES]
+        gains: list[list[Tensor]] = [[] for _ in RIDGES]
+        known = []
         for features, errors, is_known in functions.chunks(rows, held_out):
-            rest = errors - features @ weight
-            gain = torch.where(is_known, errors.square() - rest.square(), 0.0) / 2
-            gains.append(functions.by_target(gain).sum(1))
+            for weight, each in zip(weights, gains, strict=True):
+                rest = errors - features @ weight
+                gain = torch.where(is_known, errors.square() - rest.square(), 0.0) / 2
+                each.append(functions.by_target(gain).sum(1))
             known.append(functions.by_target(is_known.to(gain)).sum(1) / functions.sizes)
         cluster = held_out.cluster[: functions.num(held_out)]
-        found.append(gains_of_clusters(torch.cat(gains), torch.cat(known), cluster))
+        tried = [gains_of_clusters(torch.cat(g), torch.cat(known), cluster) for g in gains]
+        found.append(reduce(_surer, tried))
     return Gains.joined(found)
+
+
+def _surer(one: Gains, other: Gains) -> Gains:
+    """For each target what is further above 0, in standard errors."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sure, surer = (np.nan_to_num(g.mean / g.error) for g in (one, other))
+    return one.replaced(other, surer > sure)
 
 
 class _Functions:
@@ -79,14 +92,14 @@ class _Functions:
         shape = (*of_components.shape[:-1], len(self.fields))
         return of_components.new_zeros(shape).index_add_(-1, self.target_of, of_components)
 
-    def correlations(self, rows: Structures, data: Prepared) -> tuple[Tensor, Tensor]:
-        """Of features with themselves, with a ridge, and with the errors."""
+    def correlations(self, rows: Structures, data: Prepared) -> tuple[Tensor, Tensor, Tensor]:
+        """Of features with themselves, a ridge of size 1, and of features with the errors."""
         num, own, with_errors = 0, torch.zeros(()), torch.zeros(())
         for features, errors, _ in self.chunks(rows, data):
             x = features.flatten(0, 1)
             own, with_errors = own + x.T @ x, with_errors + x.T @ errors.flatten(0, 1)
             num += len(x)
-        return own + RIDGE * max(num, 1) * torch.eye(len(own)), with_errors
+        return own, max(num, 1) * torch.eye(len(own)), with_errors
 
     def chunks(self, rows: Structures, data: Prepared) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Features (batch, object, feature), errors and what is known (.., component).

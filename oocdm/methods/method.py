@@ -213,6 +213,11 @@ class AbstractMethod(ABC):
         return False
 
     @property
+    def confirms(self) -> bool:
+        """Whether doubtful edges are learned both with and without them before they are claimed."""
+        return False
+
+    @property
     def goes_on(self) -> bool:
         """Whether it learns on after the planned iterations while its edges have not settled."""
         return False

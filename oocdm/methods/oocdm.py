@@ -97,6 +97,10 @@ class Oocdm(AbstractClassMethod):
         return self.focus and self.search_name == "around" and not self.hide_variables
 
     @property
+    def confirms(self) -> bool:
+        return self.search_name == "around"
+
+    @property
     def weighs_beliefs(self) -> bool:
         return self.threshold is None
 
@@ -189,8 +193,13 @@ class Oocdm(AbstractClassMethod):
                 on_settled=inquiry.on_settled,
             )
             return discover_leave_one_out(model, inquiry.estimate, search)
+        return discover_around(model, inquiry.estimate, self.search(inquiry))
+
+    def search(self, inquiry: Inquiry) -> Search:
+        """Where and how to search around an estimate."""
+        model, free = inquiry.model, inquiry.free
         scored = inquiry.data.rows(slice(0, self.max_scored))
-        search = Search(
+        return Search(
             scored,
             free,
             self._rule_for(inquiry),
@@ -205,7 +214,6 @@ class Oocdm(AbstractClassMethod):
             weights=inquiry.weights,
             on_settled=inquiry.on_settled,
         )
-        return discover_around(model, inquiry.estimate, search)
 
     def _rule_for(self, inquiry: Inquiry) -> Rule:
         """The rule where useless edges may add more the faster their targets are still learned."""

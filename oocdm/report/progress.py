@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _PHASES = {
     "discover": "Testing edges",
     "learn": "Learning the graph",
+    "confirm": "Learning what is doubtful",
     "focus": "Learning what is hard",
     "polish": "Polishing the model",
     "copy": "Learning what is unknown",

@@ -9,7 +9,6 @@ in the end takes the place of what was found before.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,10 +30,11 @@ from oocdm.models.oocdm.predictor import LATE
 from oocdm.models.prepared import Budget, Prepared, Receivers
 from oocdm.training.batch import Batch
 from oocdm.training.clock import Clock
+from oocdm.training.confirm import Confirmation, falling
 from oocdm.training.optimiser import make_optimiser
 from oocdm.training.plan import rows_at_once
 
-UNEXPLAINED, SURE = 0.004, 3.0  # nats, and standard errors: what random functions must explain
+UNEXPLAINED, SURE = 0.004, 2.0  # nats, and standard errors: what random functions must explain
 BATCH = 48  # few transitions and many steps: one has many pairs of objects
 RATE, WARM_UP = 5e-3, 50
 ROUND_RATE = 3.5e-3  # where a round begins; it ends with a tenth, so that it can be judged
@@ -153,7 +153,7 @@ class Lesson:
     def learn_full(self, tell: Tell) -> None:
         """Learn under all that may be there."""
         for i in range(FULL_STEPS):
-            loss = self._step(self.full.flags[None], RATE * _falling(i / FULL_STEPS))
+            loss = self._step(self.full.flags[None], RATE * falling(i / FULL_STEPS))
             tell(i + 1, FULL_STEPS, loss)
             if self.clock.share >= 1:
                 break
@@ -222,7 +222,7 @@ class Lesson:
                     less[v][chosen] = False
             rows = np.stack([now.flags, *less])
             for i in range(ROUND_STEPS):
-                loss = self._step(rows, ROUND_RATE * _falling(i / ROUND_STEPS))
+                loss = self._step(rows, ROUND_RATE * falling(i / ROUND_STEPS))
                 tell(number * ROUND_STEPS + i + 1, TRIM_ROUNDS * ROUND_STEPS, loss)
             judged = {flags.tobytes(): Structure(layout, flags) for flags in less}
             adds = {key: self._adds(now, each) for key, each in judged.items()}
@@ -258,7 +258,7 @@ class Lesson:
             for i in range(ROUND_STEPS):
                 done = number * ROUND_STEPS + i
                 terms = method.objective(now, self.rng)
-                rate = ROUND_RATE * _falling(i / ROUND_STEPS)
+                rate = ROUND_RATE * falling(i / ROUND_STEPS)
                 loss = self._step(np.asarray(terms[0].structures), rate)
                 tell(done + 1, total, loss)
             inquiry = Inquiry(
@@ -272,12 +272,26 @@ class Lesson:
             estimate = discovery.structure
             if unchanged >= PATIENCE or self.clock.share >= 1:
                 break
+        if discovery is not None:
+            discovery = self._confirmed(discovery, tell)
+            estimate = discovery.structure
         gains = self._gains(estimate)
         is_better = gains.mean > np.maximum(LEAST, ERRORS * gains.error)
         is_better &= gains.groups >= MIN_CLUSTERS
         if not is_better.all():
             return self._only(is_better, discovery, estimate, unchanged)
         return Outcome(self.part, discovery, estimate, unchanged >= PATIENCE)
+
+    def _confirmed(self, found: Discovery, tell: Tell) -> Discovery:
+        """What is found once doubtful edges have been learned both ways."""
+
+        def step(rows: np.ndarray, share: float) -> None:
+            tell(0, 1, self._step(rows, 0.5 * ROUND_RATE * falling(share)))
+
+        return Confirmation(
+            *(self.method, self.part, self.held_out, self.free, self._weights(), step),
+            is_late=lambda: self.clock.share >= 1,
+        ).run(found)
 
     def _only(
         self, chosen: np.ndarray, discovery: Discovery | None, estimate: Structure, unchanged: int
@@ -333,11 +347,6 @@ class Trial:
         if added[best] >= HARM:
             return self.variants[best]
         return self.variants[0] if added[0] >= -TRIFLE else nothing
-
-
-def _falling(share: float) -> float:
-    """A learning rate's factor, from 1 to a tenth."""
-    return 0.1 + 0.45 * (1 + math.cos(math.pi * share))
 
 
 def _summed(by_class: dict[str, Tensor]) -> Tensor:

@@ -34,7 +34,7 @@ class Position:
     structure: Structure  # the current estimate; once the graph is decided, what predicts
     evidence: Evidence | None = None  # of the last discovery
     found: list[np.ndarray] = field(default_factory=list)  # edges after each discovery
-    phase: str = "discover"  # then "learn", "focus", "polish", "copy" and "done"
+    phase: str = "discover"  # then "learn", "confirm", "focus", "polish", "copy", "done"
     rounds: int = 0  # finished rounds of this phase
     unchanged: int = 0  # iterations since the graph last changed
     seconds: float = 0.0

@@ -46,7 +46,7 @@ _Seconds = Annotated[float, Range(at_least=0)]
 
 
 class _Round(TypedDict):
-    phase: Literal["discover", "learn", "focus", "polish", "copy"]
+    phase: Literal["discover", "learn", "confirm", "focus", "polish", "copy"]
     step: _NotNegative
     loss: AnyNumber | None
     edges: _NotNegative
@@ -66,7 +66,7 @@ class _Position(TypedDict):
     structure: list[str]
     evidence: list[Any] | None
     found: list[list[bool]]
-    phase: Literal["discover", "learn", "focus", "polish", "copy", "done"]
+    phase: Literal["discover", "learn", "confirm", "focus", "polish", "copy", "done"]
     rounds: _NotNegative
     unchanged: _NotNegative
     seconds: _Seconds

@@ -15,6 +15,7 @@ from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery
 from oocdm.errors import DataError, ModelError
 from oocdm.graph import Evidence, Graph, Priors, Structure
+from oocdm.methods import Oocdm
 from oocdm.methods.method import AbstractMethod, DataInquiry, Inquiry, LearningState, Term
 from oocdm.models.allocator import (
     Ceiling,
@@ -30,6 +31,7 @@ from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
+from oocdm.training.confirm import ROUNDS, STEPS, Confirmation, falling
 from oocdm.training.copies import BATCH_SHARE, learn_copy, steps_of_copy
 from oocdm.training.focus import MOST_OBJECTS, Focus, focus_bytes
 from oocdm.training.given import keep_given, with_given
@@ -45,6 +47,7 @@ logger = logging.getLogger(__name__)
 CONTESTED = (0.005, 0.6)  # nats, of either sign, that may be an artefact of training
 LEAST_LEARNED = 500  # steps of learning, before which nobody can tell what is hard to learn
 FOCUS_SHARE = 0.3  # of limited time that learning single targets alone may take
+CONFIRM_SHARE = 0.1  # of it that learning doubtful edges both ways may take
 FIRST_DISCOVERY_SHARE = 0.5  # of limited time that discovery before any training may take
 POLISH_ROUND = 500  # steps of polishing between checkpoints
 LONGEST = 10.0  # learning rates that a weight may move in one step
@@ -199,6 +202,7 @@ class Trainer:
         rounds = {
             "discover": self._discover_round,
             "learn": self._learn_round,
+            "confirm": self._confirm_round,
             "focus": self._focus_round,
             "polish": self._polish_round,
             "copy": self._copy_round,
@@ -230,19 +234,27 @@ class Trainer:
         shares = {"learn": share}
         if self._focuses:
             shares = {"learn": (1 - FOCUS_SHARE) * share, "focus": FOCUS_SHARE}
+        if self._confirms:
+            shares |= {"learn": shares["learn"] * (1 - CONFIRM_SHARE), "confirm": CONFIRM_SHARE}
         if copied := s.copies * steps_of_copy(s) / BATCH_SHARE:
             shares["polish"] = s.polish_steps / (s.polish_steps + copied)
         return shares.get(phase, 1.0)
 
     @property
     def _focuses(self) -> bool:
-        """Whether single targets may be learned alone: on held-out episodes, in small worlds.
+        """Whether single targets may be learned alone; else no time and memory is kept for it."""
+        is_small = max(self.training_data.max_counts.values()) <= MOST_OBJECTS
+        return self.method.focuses and is_small and self._is_judged
 
-        Where less learning is planned than it takes to tell, no time and no memory is kept for it.
-        """
-        most = max(self.training_data.max_counts.values())
-        is_planned = self.schedule.planned_steps >= LEAST_LEARNED and most <= MOST_OBJECTS
-        return self.method.focuses and self.material.has_held_out and is_planned
+    @property
+    def _confirms(self) -> bool:
+        """Whether doubtful edges are learned both ways: where any edges are decided."""
+        return self.method.confirms and self._is_judged and bool(self.free.edges.any())
+
+    @property
+    def _is_judged(self) -> bool:
+        """Whether enough learning is planned to tell what is hard to learn, on other episodes."""
+        return self.schedule.planned_steps >= LEAST_LEARNED and self.material.has_held_out
 
     # ---------------------------------------------------------------- the phases
 
@@ -297,10 +309,38 @@ class Trainer:
         is_late = clock.share >= 1 and not is_over
         self.position.record(done + len(losses), losses, is_late)
         if is_over or is_late:
-            if self._focuses and done + len(losses) >= LEAST_LEARNED:
+            is_learned = done + len(losses) >= LEAST_LEARNED
+            if is_learned and self._confirms:
+                position.begin("confirm")
+            elif is_learned and self._focuses:
                 position.begin("focus")
             else:
                 self._finish_learning()
+
+    def _confirm_round(self, callback: Callback | None, clock: Clock) -> None:
+        """Learn doubtful edges both ways, and judge them once more."""
+        assert isinstance(self.method, Oocdm)  # the methods that confirm
+        s, position, losses = self.schedule, self.position, []
+        total = ROUNDS * STEPS
+        blur = self.model.resolution(s.resolution) if s.resolution else None
+
+        def step(rows: np.ndarray, share: float) -> None:
+            rate = 0.5 * s.learning_rate * falling(share)
+            losses.append(self._step([Term(1.0, rows)], rate, blur))
+            _report(callback, "confirm", len(losses), total, losses[-1])
+
+        weights = self.priors.weights(self.free.edges)
+        found = Confirmation(
+            *(self.method, self.model, self.held_out, self.free, weights, step),
+            is_late=lambda: clock.share >= 1,
+        ).run(Discovery(position.structure, self.evidence))
+        position.structure, position.evidence = found.structure, found.evidence
+        position.found.append(found.structure.edges)
+        position.record(len(losses), losses, clock.share >= 1)
+        if self._focuses:
+            position.begin("focus")
+        else:
+            self._finish_learning()
 
     def _focus_round(self, callback: Callback | None, clock: Clock) -> None:
         """Learn alone what a richer network predicts better."""
