@@ -26,6 +26,7 @@ from oocdm.models.world_model import Structures
 
 NUM = 96  # random functions of each kind
 RIDGES = (0.2, 1.0, 5.0)  # added to the correlations of features with themselves: one suits each
+SURE = 2.0  # standard errors
 LARGEST = 4.0  # errors, in what was predicted of them: one surprise must not drown the others
 NUMBERS = 2**23  # of random functions of pairs at once
 PAIRS = 2**23  # pairs of objects that are looked at, at most
@@ -39,7 +40,7 @@ def what_is_unexplained(
     """Nats a value that random functions would add to each target, in the order of its edges.
 
     It is a lower bound, and below 0 where there is nothing: a regression errs, too. Of several
-    ridges each target has the one by which it is the surest. The data must be prepared with what
+    ridges each target has the one by which surely the most is found. The data must be prepared with what
     pairs read.
     """
     rows, found = model.structures(structure), []
@@ -62,10 +63,9 @@ def what_is_unexplained(
 
 
 def _surer(one: Gains, other: Gains) -> Gains:
-    """For each target what is further above 0, in standard errors."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sure, surer = (np.nan_to_num(g.mean / g.error) for g in (one, other))
-    return one.replaced(other, surer > sure)
+    """For each target what is surely more."""
+    surely = [gains.mean - SURE * gains.error for gains in (one, other)]
+    return one.replaced(other, surely[1] > surely[0])
 
 
 class _Functions:

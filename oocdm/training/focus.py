@@ -20,7 +20,7 @@ from oocdm.data.clusters import MIN_CLUSTERS
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery
 from oocdm.discovery.gains import Gains, element_gains, gains_of_clusters, target_gains
-from oocdm.discovery.unexplained import what_is_unexplained
+from oocdm.discovery.unexplained import SURE, what_is_unexplained
 from oocdm.graph import Structure
 from oocdm.methods import Oocdm
 from oocdm.methods.method import AbstractMethod, Inquiry, LearningState, Term
@@ -34,7 +34,7 @@ from oocdm.training.confirm import Confirmation, falling
 from oocdm.training.optimiser import make_optimiser
 from oocdm.training.plan import rows_at_once
 
-UNEXPLAINED, SURE = 0.004, 2.0  # nats, and standard errors: what random functions must explain
+UNEXPLAINED = 0.004  # nats that random functions must explain
 BATCH = 48  # few transitions and many steps: one has many pairs of objects
 RATE, WARM_UP = 5e-3, 50
 ROUND_RATE = 3.5e-3  # where a round begins; it ends with a tenth, so that it can be judged
