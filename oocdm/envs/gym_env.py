@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from oocdm.errors import DataError, OocdmError
-from oocdm.graph import ClassGraph
+from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.reading import Seed, checked
 from oocdm.schema import Schema
 from oocdm.task import Task
@@ -86,6 +86,11 @@ class WorldGym(gymnasium.Env[Any, Any]):
     def true_graph(self) -> ClassGraph | None:
         """The causal graph of the world, if it is known."""
         return self.world.true_graph
+
+    @property
+    def true_variable_graph(self) -> VariableGraph | None:
+        """Where objects of a class differ: the graph of all variables, if it is known."""
+        return self.world.true_variable_graph
 
     @property
     def task(self) -> Task | None:

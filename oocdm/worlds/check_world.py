@@ -374,7 +374,7 @@ def _misdeclared(world: Any) -> Iterator[str]:
 
 def _copied(given: Any) -> Any:
     if isinstance(given, WorldState):
-        return WorldState(_copied(given.values), _copied(given.present))
+        return WorldState(_copied(given.values), _copied(given.present), _copied(given.memory))
     if isinstance(given, Mapping):
         return {name: _copied(value) for name, value in given.items()}
     if isinstance(given, tuple):
@@ -384,7 +384,8 @@ def _copied(given: Any) -> Any:
 
 def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, WorldState) and isinstance(other, WorldState):
-        return _is_same(one.values, other.values) and _is_same(one.present, other.present)
+        parts = [(each.values, each.present, each.memory) for each in (one, other)]
+        return _is_same(*parts)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_is_same(one[k], other[k]) for k in one)
     if isinstance(one, tuple) and isinstance(other, tuple):
