@@ -36,7 +36,7 @@ class WorldGym(gymnasium.Env[Any, Any]):
     `world.max_episode_steps`.
 
     `seed` is that of the first `reset()` without one of its own. `draw` makes a picture of a
-    state and allows `render_mode="rgb_array"`.
+    state and allows `render_mode="rgb_array"`; `frames_a_second` is how fast they are best shown.
 
     >>> from oocdm.envs.block import BlockWorld
     >>> env = WorldGym(BlockWorld(num_blocks=2), seed=0)
@@ -60,6 +60,7 @@ class WorldGym(gymnasium.Env[Any, Any]):
         seed: Seed | None = None,
         render_mode: str | None = None,
         draw: Draw | None = None,
+        frames_a_second: int = 8,
     ) -> None:
         modes = [] if draw is None else ["rgb_array"]
         if render_mode is not None and render_mode not in modes:
@@ -67,7 +68,7 @@ class WorldGym(gymnasium.Env[Any, Any]):
                 f"render_mode={render_mode!r} is not available for {type(world).__name__}. "
                 f"Known: {', '.join(modes) or 'none, this world has no picture'}."
             )
-        self.metadata = {"render_modes": modes, "render_fps": 8}
+        self.metadata = {"render_modes": modes, "render_fps": frames_a_second}
         self.render_mode = render_mode
         self.world = world
         self.observation_space = observation_space(world.schema, world.max_objects)

@@ -40,6 +40,7 @@ class _Entry:
     description: str
     has_reward: bool = False
     draw: Draw | None = None
+    frames_a_second: int = 8
     check: Callable[[], None] = _needs_nothing  # raises if what it needs is not installed
     policies: Mapping[str, Collector] = field(default_factory=dict)  # that collect, beside random
 
@@ -68,6 +69,7 @@ _ENTRIES: dict[str, _Entry] = {
         "A robot with two legs, simulated by MuJoCo (extra oocdm[walker]). Its truth is unknown.",
         has_reward=True,
         draw=draw_walker,
+        frames_a_second=25,  # a fifth of the robot's own speed
         check=check_mujoco,
         policies={"ppo": collect_walker},
     ),
@@ -163,7 +165,13 @@ def build(
             hint = suggest(option, [*known, "seed", "render_mode"])
             raise OocdmError(f"Environment `{name}` has no option `{option}`. {hint}")
     entry.check()
-    return WorldGym(entry.world(**options), seed=seed, render_mode=render_mode, draw=entry.draw)
+    return WorldGym(
+        entry.world(**options),
+        seed=seed,
+        render_mode=render_mode,
+        draw=entry.draw,
+        frames_a_second=entry.frames_a_second,
+    )
 
 
 def picture_of(name: str) -> Draw | None:
