@@ -32,4 +32,5 @@ def draw_walker(state: WorldState) -> np.ndarray:
 def _engine() -> Engine:
     if sys.platform == "linux":  # drawing needs no screen there, if it is not told otherwise
         os.environ.setdefault("MUJOCO_GL", "egl")
-    return Engine(render_mode="rgb_array", width=WIDTH, height=HEIGHT)
+    # From the robot's own camera, which goes along with it.
+    return Engine(render_mode="rgb_array", width=WIDTH, height=HEIGHT, camera_name="track")
