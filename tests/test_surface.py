@@ -60,7 +60,15 @@ NAMES = {
 }
 
 # Slow to load, and not needed by every script.
-LOADED_LATER = {"matplotlib", "pandas", "sklearn", "stable_baselines3", "networkx", "rich"}
+LOADED_LATER = {
+    "matplotlib",
+    "mujoco",
+    "pandas",
+    "sklearn",
+    "stable_baselines3",
+    "networkx",
+    "rich",
+}
 
 
 def test_names() -> None:
@@ -212,7 +220,8 @@ def test_the_whole_surface_in_one_go(tmp_path: Path) -> None:
     task.check(data.schema)
     assert isinstance(env.task, oocdm.Task)
     env.task.check(data.schema)
-    assert [info.name for info in oocdm.list_envs()] == ["block", "mouse", "generated"]
+    listed = [info.name for info in oocdm.list_envs()]
+    assert listed == ["block", "asymblock", "mouse", "walker", "generated"]
 
 
 def test_functions_on_results_need_only_model_and_graph() -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from oocdm.envs import make
+from oocdm.data import Dataset
+from oocdm.envs import collector_of, make
 from oocdm.envs.gym_env import WorldGym
+from oocdm.envs.registry import RANDOM
 from oocdm.errors import OocdmError, suggest
 from oocdm.methods import method_class
 from oocdm.methods.gnn import GnnWidths
 from oocdm.models.head import PAPER_SIGMA_FLOOR
+from oocdm.worlds import collect
+
+VARIANT = "released"  # the paper's tables were probably made with these numbers
 
 
 def raw_sigma_floor(method: str) -> dict[str, Any]:
@@ -23,6 +28,10 @@ def raw_sigma_floor(method: str) -> dict[str, Any]:
     own = {each.name for each in fields(method_class(method))}
     floor = {"sigma_floor": PAPER_SIGMA_FLOOR}
     return {part: floor for part in ("model", "head") if part in own}
+
+
+# Told how many transitions are collected, and of how many.
+Collected = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -37,11 +46,44 @@ class Experiment:
     test_options: Mapping[str, Any] = field(default_factory=dict)  # where testing differs
     # Of single methods by their names, where the paper's differ from their defaults.
     method_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # Who acts. One that is not random decides what is out of distribution, not how episodes start.
+    policy: str = RANDOM
+    has_variants: bool = True
+
+    def check(self, variant: str) -> None:
+        """Raise an `OocdmError` if the environment cannot be made, or has no such variant."""
+        if not self.has_variants and variant != VARIANT:
+            raise OocdmError(
+                f"Environment `{self.env}` has no variants, got {variant!r}. Leave the option out."
+            )
+        self.make(variant)
 
     def make(self, variant: str, ood: bool = False, test: bool = False) -> WorldGym:
         """The environment; with `test` as the test data are drawn."""
         options = {**self.options, **(self.test_options if test else {})}
-        return make(self.env, variant=variant, ood=ood, **options)
+        if self.has_variants:
+            options |= {"variant": variant}
+        if self.policy == RANDOM:
+            options |= {"ood": ood}
+        return make(self.env, **options)
+
+    def training_data(self, variant: str, seed: int, tell: Collected | None = None) -> Dataset:
+        """What methods are fitted to."""
+        if self.policy == RANDOM:
+            return collect(self.make(variant), self.train_steps, seed=seed, progress=tell)
+        collect_by = collector_of(self.env, self.policy)
+        return collect_by(self.train_steps, seed, policy_seed=seed, progress=tell)
+
+    def test_data(
+        self, variant: str, steps: int, seed: int, ood: bool, tell: Collected | None = None
+    ) -> Dataset:
+        """Other episodes, in distribution or out of it, for the model of a seed."""
+        own = 10_000 * (1 + ood) + seed
+        if self.policy == RANDOM:
+            world = self.make(variant, ood=ood, test=True)
+            return collect(world, steps, seed=own, progress=tell)
+        collect_by = collector_of(self.env, self.policy)
+        return collect_by(steps, own, ood=ood, policy_seed=seed, progress=tell)
 
     def fit_options(self, method: str, preset: str) -> dict[str, Any]:
         """The options that a method is fitted with: those of the paper for this environment.
@@ -87,6 +129,28 @@ MOUSE_WIDTHS: dict[str, dict[str, Any]] = {
     },
 }
 
+# Those of AsymBlock grow with its blocks alone, though it has as many Totals: 5 objects, not 9.
+ASYMBLOCK_WIDTHS: dict[str, dict[str, Any]] = {
+    "cdl": {"encoding": 112},
+    "cdl-a": {"encoding": 112, "keys": 144},
+    "grader": {"encoding": 112},
+    "ticsa": {"width": 44},
+    "mlp": {"width": 144},
+}
+
+WALKER_WIDTHS: dict[str, dict[str, Any]] = {
+    "cdl": {"encoding": 200},
+    "cdl-a": {"encoding": 200},
+    "grader": {"encoding": 200},
+    "ticsa": {"width": 32},
+    "gnn": {
+        "widths": GnnWidths(
+            node=128, action=32, edge=128, edge_hidden=128, node_hidden=128, decoder_hidden=128
+        )
+    },
+    "mlp": {"width": 256},
+}
+
 EXPERIMENTS = {
     "block2": replace(_block(2), method_options=ALL_TRANSITIONS),
     "block5": _block(5),
@@ -99,6 +163,24 @@ EXPERIMENTS = {
         train_steps=50_000,
         paper_threshold=0.1,
         method_options=MOUSE_WIDTHS,
+    ),
+    "asymblock": Experiment(
+        env="asymblock",
+        options={"num_blocks": 5},
+        counts={"Block": 5, "Total": 5},
+        train_steps=10_000,
+        paper_threshold=0.3,
+        method_options=ASYMBLOCK_WIDTHS,
+    ),
+    "walker": Experiment(
+        env="walker",
+        options={},
+        counts={"Joint": 6, "Top": 1},
+        train_steps=100_000,
+        paper_threshold=0.1,
+        method_options=WALKER_WIDTHS,
+        policy="ppo",
+        has_variants=False,
     ),
 }
 

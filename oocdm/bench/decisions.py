@@ -56,7 +56,7 @@ def _run_env(env: str, schedule: Schedule, progress: Tell | None) -> Result:
 
     chosen = experiment(env)
     world = chosen.make("released")
-    data = collect(world, chosen.train_steps, seed=SEED)
+    data = chosen.training_data("released", SEED)
     options = chosen.fit_options("oocdm", "default")
     result = fit(data, seed=SEED, schedule=schedule, callback=tell, **options)
     fresh = collect(world, STEPS, seed=SEED + 1)

@@ -18,6 +18,7 @@ from oocdm.discovery.independence.variable_tests import VariableTests
 from oocdm.envs import make
 from oocdm.errors import OocdmError
 from oocdm.graph import VariableEdges
+from oocdm.graph.variable import variable_names
 from oocdm.methods import Inquiry, make_method, method_class
 from oocdm.methods.grader import Grader
 from oocdm.training import Trainer
@@ -26,7 +27,6 @@ from oocdm.worlds import collect
 # Those that have a phase of discovery.
 METHODS = ("oocdm", "cdl", "cdl-a", "grader")
 BLOCKS = (2, 3, 5, 8, 12, 20)
-SAMPLES = 10_000
 GROWTH_SAMPLES = 2_000  # CDL-A with 20 blocks would take an hour with 10,000
 GRADER_GROWTH_SAMPLES = 500
 MOST_TESTS = 200  # of which the time of all is reckoned; they differ little
@@ -47,8 +47,7 @@ def run_discovery_growth(
         if tell is not None:
             tell(f"{method}, {number} blocks", done, len(jobs))
         samples = GRADER_GROWTH_SAMPLES if method == "grader" else GROWTH_SAMPLES
-        command = f"oocdm bench discovery --method {method} --blocks {number}"
-        measure = partial(discovery_time, method, number, samples, command)
+        measure = partial(_growth_cell, method, number, samples)
         rows.append(recall(folder, f"discovery-{number}blocks-{method}", measure))
     return {"rows": rows}
 
@@ -67,20 +66,25 @@ def check_timed(methods: Iterable[str]) -> None:
             )
 
 
-def discovery_time(method: str, num_blocks: int, samples: int, command: str) -> Result:
-    """Seconds of one discovery on so many transitions, with an untrained network.
+def _growth_cell(method: str, num_blocks: int, samples: int) -> Result:
+    data = collect(make("block", num_blocks=num_blocks, variant="released"), samples, seed=SEED)
+    command = f"oocdm bench discovery --method {method} --blocks {num_blocks}"
+    return {"blocks": num_blocks, **discovery_time(method, data, command)}
+
+
+def discovery_time(method: str, data: Dataset, command: str) -> Result:
+    """Seconds of one discovery on all transitions of a dataset, with an untrained network.
 
     The paper's rule for `oocdm`: each edge left out of the full graph. Training changes what is
     found, not the work that is done. `command` is what the user ran.
     """
     check_timed([method])
-    data = collect(make("block", num_blocks=num_blocks, variant="released"), samples, seed=SEED)
     measure = _time_tests if method == "grader" else _time_model
+    inputs, _ = variable_names(data.schema, data.max_counts)
     return {
         "method": method,
-        "blocks": num_blocks,
-        "variables": 4 * num_blocks + 4,
-        "samples": samples,
+        "variables": len(inputs),
+        "samples": len(data),
         **measure(method, data),
         "command": command,
         **describe_machine(),

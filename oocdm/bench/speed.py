@@ -17,6 +17,7 @@ from oocdm.bench.machine import describe_machine
 from oocdm.data import Dataset, Snapshot
 from oocdm.discovery import element_gains
 from oocdm.envs import make
+from oocdm.errors import OocdmError
 from oocdm.files import write_json
 from oocdm.graph import ClassGraph, Structure
 from oocdm.models.allocator import keep_freed_memory
@@ -53,6 +54,9 @@ def run_speed(
     512 samples under the true graph, with weights that stay as they are. Memory is measured in
     processes of their own.
     """
+    for env in envs or ():
+        if experiment(env).make("released").true_graph is None:
+            raise OocdmError(f"bench speed: expected a world whose graph is known, got `{env}`.")
     tell = progress or (lambda text: None)
     keep_freed_memory()
     rows = []
@@ -97,7 +101,7 @@ def _tasks(env: str, preset: str, steps: int) -> dict[str, tuple[Task, Task]]:
     """What is measured, by the fast implementation and by the reference."""
     world = experiment(env).make("released")
     graph = world.true_graph
-    assert graph is not None
+    assert graph is not None  # checked before anything was measured
     data = collect(world, steps, seed=0)
     fast, reference = _pair(data, preset)
     batch = Prepared.of(fast, data, np.arange(BATCH))

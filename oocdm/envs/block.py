@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,7 @@ class Block(ObjectClass):
 
 
 class Total(ObjectClass):
-    """The one object that sums up all blocks, with a clock.
+    """What sums up blocks, with a clock: one object for all in Block, one for each in AsymBlock.
 
     >>> Total.targets()
     ('s1', 's2', 's3', 't')
@@ -94,7 +95,104 @@ VARIANTS = {
 }
 
 
-class BlockWorld(AbstractWorld):
+class AbstractBlocks(AbstractWorld):
+    """Worlds of blocks: all but how many Totals there are, and what each of them follows."""
+
+    def __init__(
+        self,
+        *,
+        num_blocks: int | None = 5,
+        variant: str = "paper",
+        ood: bool = False,
+        noise: float = 0.0,
+        max_episode_steps: int = 30,
+    ) -> None:
+        if num_blocks is not None:
+            check_count("num_blocks", num_blocks, low=1)
+        self.numbers = check_choice("variant", variant, VARIANTS)
+        self.noise = check_scale("noise", noise)
+        self.max_episode_steps = check_count("max_episode_steps", max_episode_steps, low=1)
+        self.num_blocks = num_blocks
+        self.variant = variant
+        self.ood = read(bool, ood, "Option `ood`")
+        self.schema = SCHEMA
+        self.true_graph = TRUE_GRAPH
+        self.task = Task(reward=_no_reward, terminated=_has_escaped, reads=READS)
+        most = num_blocks or MAX_RANDOM_BLOCKS
+        totals = self._totals(np.ones((1, most), dtype=bool)).shape[1]
+        self.max_objects = {"Block": most, "Total": totals}
+
+    @abstractmethod
+    def _totals(self, blocks: np.ndarray) -> np.ndarray:
+        """Which Totals there are (world, total) beside the blocks of a mask (world, block)."""
+
+    @abstractmethod
+    def _followed(self, values: np.ndarray, present: np.ndarray) -> np.ndarray:
+        """What each Total follows (world, total), of one state of all blocks (world, block)."""
+
+    def reset(self, num_worlds: int, rng: np.random.Generator) -> WorldState:
+        """Start episodes: blocks and Totals are normal, clocks are 0."""
+        shape = (num_worlds, self.max_objects["Block"])
+        present = np.ones(shape, dtype=bool)
+        if self.num_blocks is None:
+            present = present_rows(rng.integers(1, shape[1] + 1, size=num_worlds), shape[1])
+        start = self.numbers.start_ood if self.ood else self.numbers.start
+        block = {
+            name: mean + sd * _normal(shape, rng)
+            for name, (mean, sd) in zip(STATES, start, strict=True)
+        }
+        totals = self._totals(present)
+        total = {name: self.numbers.total_sd * _normal(totals.shape, rng) for name in STATES}
+        total["t"] = np.zeros(totals.shape, dtype=np.float32)
+        return WorldState(
+            {"Block": zero_absent(block, present), "Total": zero_absent(total, totals)},
+            {"Block": present, "Total": totals},
+        )
+
+    def random_actions(self, state: WorldState, rng: np.random.Generator) -> Arrays:
+        """Pushes a ~ N(0, 1)."""
+        present = state.present["Block"]
+        return {"Block": zero_absent({"a": _normal(present.shape, rng)}, present)}
+
+    def step(
+        self, state: WorldState, actions: Arrays, rng: np.random.Generator
+    ) -> tuple[WorldState, np.ndarray, np.ndarray]:
+        """One step of every world; the reward is 0."""
+        block, total = state.values["Block"], state.values["Total"]
+        present = state.present["Block"]
+        s1, s2, s3 = (block[name] for name in STATES)
+        push = np.tanh(actions["Block"]["a"])
+        jitter = NOISE_SD * _normal((3, *push.shape), rng)
+        next_block = {
+            "s1": s1 + self.numbers.push * push + jitter[0],
+            "s2": 0.5 * s1 + s2 + jitter[1],
+            "s3": 0.25 * s2 + 0.75 * s3 + push + jitter[2],
+        }
+        next_total = {
+            name: 0.5 * total[name] + 0.5 * self._followed(block[name], present) for name in STATES
+        }
+        next_total["t"] = total["t"] + 1.0 + NOISE_SD * _normal(total["t"].shape, rng)
+        values = {
+            "Block": zero_absent(next_block, present),
+            "Total": zero_absent(next_total, state.present["Total"]),
+        }
+        terminated = _any_beyond([v for fields in values.values() for v in fields.values()])
+        reward = np.zeros(len(present), dtype=np.float32)
+        return WorldState(values, state.present), reward, terminated
+
+    def observe(self, state: WorldState, rng: np.random.Generator) -> WorldState:
+        """The state with normal noise on every attribute, if the world has any."""
+        if not self.noise:
+            return state
+        noisy = {
+            name: {f: v + self.noise * _normal(v.shape, rng) for f, v in fields.items()}
+            for name, fields in state.values.items()
+        }
+        values = {name: zero_absent(fields, state.present[name]) for name, fields in noisy.items()}
+        return WorldState(values, state.present)
+
+
+class BlockWorld(AbstractBlocks):
     """Blocks with linear dynamics, and one Total whose states follow the largest block.
 
     Every block moves on its own, with noise of sd 0.01 on each state:
@@ -120,99 +218,30 @@ class BlockWorld(AbstractWorld):
     (1000, 2)
     """
 
-    def __init__(
-        self,
-        *,
-        num_blocks: int | None = 5,
-        variant: str = "paper",
-        ood: bool = False,
-        noise: float = 0.0,
-        max_episode_steps: int = 30,
-    ) -> None:
-        if num_blocks is not None:
-            check_count("num_blocks", num_blocks, low=1)
-        self.numbers = check_choice("variant", variant, VARIANTS)
-        self.noise = check_scale("noise", noise)
-        self.max_episode_steps = check_count("max_episode_steps", max_episode_steps, low=1)
-        self.num_blocks = num_blocks
-        self.variant = variant
-        self.ood = read(bool, ood, "Option `ood`")
-        self.schema = SCHEMA
-        self.true_graph = TRUE_GRAPH
-        self.task = Task(reward=_no_reward, terminated=_has_escaped, reads=READS)
-        self.max_objects = {"Block": num_blocks or MAX_RANDOM_BLOCKS, "Total": 1}
+    def _totals(self, blocks: np.ndarray) -> np.ndarray:
+        return np.ones((len(blocks), 1), dtype=bool)
 
-    def reset(self, num_worlds: int, rng: np.random.Generator) -> WorldState:
-        """Start episodes: blocks and Total are normal, the clock is 0."""
-        shape = (num_worlds, self.max_objects["Block"])
-        present = np.ones(shape, dtype=bool)
-        if self.num_blocks is None:
-            present = present_rows(rng.integers(1, shape[1] + 1, size=num_worlds), shape[1])
-        start = self.numbers.start_ood if self.ood else self.numbers.start
-        block = {
-            name: mean + sd * _normal(shape, rng)
-            for name, (mean, sd) in zip(STATES, start, strict=True)
-        }
-        total = {name: self.numbers.total_sd * _normal((num_worlds, 1), rng) for name in STATES}
-        total["t"] = np.zeros((num_worlds, 1), dtype=np.float32)
-        return WorldState(
-            {"Block": zero_absent(block, present), "Total": total},
-            {"Block": present, "Total": np.ones((num_worlds, 1), dtype=bool)},
-        )
-
-    def random_actions(self, state: WorldState, rng: np.random.Generator) -> Arrays:
-        """Pushes a ~ N(0, 1)."""
-        present = state.present["Block"]
-        return {"Block": zero_absent({"a": _normal(present.shape, rng)}, present)}
-
-    def step(
-        self, state: WorldState, actions: Arrays, rng: np.random.Generator
-    ) -> tuple[WorldState, np.ndarray, np.ndarray]:
-        """One step of every world; the reward is 0."""
-        block, total = state.values["Block"], state.values["Total"]
-        present = state.present["Block"]
-        s1, s2, s3 = (block[name] for name in STATES)
-        push = np.tanh(actions["Block"]["a"])
-        jitter = NOISE_SD * _normal((3, *push.shape), rng)
-        next_block = {
-            "s1": s1 + self.numbers.push * push + jitter[0],
-            "s2": 0.5 * s1 + s2 + jitter[1],
-            "s3": 0.25 * s2 + 0.75 * s3 + push + jitter[2],
-        }
-        next_total = {
-            name: 0.5 * total[name] + 0.5 * _largest(block[name], present) for name in STATES
-        }
-        next_total["t"] = total["t"] + 1.0 + NOISE_SD * _normal(total["t"].shape, rng)
-        values = {"Block": zero_absent(next_block, present), "Total": next_total}
-        terminated = _any_beyond([v for fields in values.values() for v in fields.values()])
-        reward = np.zeros(len(present), dtype=np.float32)
-        return WorldState(values, state.present), reward, terminated
-
-    def observe(self, state: WorldState, rng: np.random.Generator) -> WorldState:
-        """The state with normal noise on every attribute, if the world has any."""
-        if not self.noise:
-            return state
-        noisy = {
-            name: {f: v + self.noise * _normal(v.shape, rng) for f, v in fields.items()}
-            for name, fields in state.values.items()
-        }
-        values = {name: zero_absent(fields, state.present[name]) for name, fields in noisy.items()}
-        return WorldState(values, state.present)
+    def _followed(self, values: np.ndarray, present: np.ndarray) -> np.ndarray:
+        # Absent rows hold 0, which would win against negative blocks. (A world has few blocks,
+        # so comparing column by column is several times faster than reducing a short axis.)
+        among = without_absent(values, present)
+        largest = among[:, 0]
+        for column in range(1, among.shape[1]):
+            largest = np.maximum(largest, among[:, column])
+        return largest[:, None]
 
 
 def _normal(shape: Sequence[int], rng: np.random.Generator) -> np.ndarray:
     return rng.standard_normal(tuple(shape), dtype=np.float32)
 
 
-def _largest(values: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """The largest value among the blocks of each world, (world, 1)."""
-    # Absent rows hold 0, which would win against negative blocks. (A world has few blocks,
-    # so comparing column by column is several times faster than reducing a short axis.)
-    masked = values if present.all() else np.where(present, values, np.float32(-np.inf))
-    largest = masked[:, 0]
-    for column in range(1, masked.shape[1]):
-        largest = np.maximum(largest, masked[:, column])
-    return largest[:, None]
+def without_absent(values: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """The values of blocks with those that are absent below all others.
+
+    >>> without_absent(np.array([[-1.0, 0.0]]), np.array([[True, False]]))
+    array([[ -1., -inf]])
+    """
+    return values if present.all() else np.where(present, values, np.float32(-np.inf))
 
 
 # What follows works on NumPy arrays and on tensors alike, so that the world and its task

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from oocdm.errors import DataError, OocdmError
-from oocdm.graph import ClassGraph
+from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.reading import Seed, checked
 from oocdm.schema import Schema
 from oocdm.task import Task
@@ -36,7 +36,7 @@ class WorldGym(gymnasium.Env[Any, Any]):
     `world.max_episode_steps`.
 
     `seed` is that of the first `reset()` without one of its own. `draw` makes a picture of a
-    state and allows `render_mode="rgb_array"`.
+    state and allows `render_mode="rgb_array"`; `frames_a_second` is how fast they are best shown.
 
     >>> from oocdm.envs.block import BlockWorld
     >>> env = WorldGym(BlockWorld(num_blocks=2), seed=0)
@@ -60,6 +60,7 @@ class WorldGym(gymnasium.Env[Any, Any]):
         seed: Seed | None = None,
         render_mode: str | None = None,
         draw: Draw | None = None,
+        frames_a_second: int = 8,
     ) -> None:
         modes = [] if draw is None else ["rgb_array"]
         if render_mode is not None and render_mode not in modes:
@@ -67,7 +68,7 @@ class WorldGym(gymnasium.Env[Any, Any]):
                 f"render_mode={render_mode!r} is not available for {type(world).__name__}. "
                 f"Known: {', '.join(modes) or 'none, this world has no picture'}."
             )
-        self.metadata = {"render_modes": modes, "render_fps": 8}
+        self.metadata = {"render_modes": modes, "render_fps": frames_a_second}
         self.render_mode = render_mode
         self.world = world
         self.observation_space = observation_space(world.schema, world.max_objects)
@@ -86,6 +87,11 @@ class WorldGym(gymnasium.Env[Any, Any]):
     def true_graph(self) -> ClassGraph | None:
         """The causal graph of the world, if it is known."""
         return self.world.true_graph
+
+    @property
+    def true_variable_graph(self) -> VariableGraph | None:
+        """Where objects of a class differ: the graph of all variables, if it is known."""
+        return self.world.true_variable_graph
 
     @property
     def task(self) -> Task | None:

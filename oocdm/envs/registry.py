@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
 
+from oocdm.data.dataset import Dataset
+from oocdm.envs.asymblock import AsymBlockWorld
 from oocdm.envs.block import BlockWorld
 from oocdm.envs.generated import GeneratedWorld
 from oocdm.envs.gym_env import Draw, WorldGym
 from oocdm.envs.mouse import MouseWorld
 from oocdm.envs.mouse_picture import draw_mouse_world
+from oocdm.envs.walker import WalkerWorld, collect_walker
+from oocdm.envs.walker.engine import check_mujoco
+from oocdm.envs.walker.picture import draw_walker
 from oocdm.errors import OocdmError, suggest
 from oocdm.reading import known_name
 from oocdm.worlds.world import AbstractWorld
+
+RANDOM = "random"  # the policy that every environment has
+
+Collector = Callable[..., Dataset]  # takes steps, seed, progress, and options of its own
+
+
+def _needs_nothing() -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -27,6 +40,9 @@ class _Entry:
     description: str
     has_reward: bool = False
     draw: Draw | None = None
+    frames_a_second: int = 8
+    check: Callable[[], None] = _needs_nothing  # raises if what it needs is not installed
+    policies: Mapping[str, Collector] = field(default_factory=dict)  # that collect, beside random
 
 
 _ENTRIES: dict[str, _Entry] = {
@@ -35,12 +51,27 @@ _ENTRIES: dict[str, _Entry] = {
         BlockWorld,
         "Blocks with linear dynamics, and a Total that follows their maxima. No reward.",
     ),
+    "asymblock": _Entry(
+        "oocdm/AsymBlock-v0",
+        AsymBlockWorld,
+        "As block, with a Total for each block that follows the blocks up to it. No reward.",
+    ),
     "mouse": _Entry(
         "oocdm/Mouse-v0",
         MouseWorld,
         "A mouse on a grid that looks for food among monsters and traps.",
         has_reward=True,
         draw=draw_mouse_world,
+    ),
+    "walker": _Entry(
+        "oocdm/Walker-v0",
+        WalkerWorld,
+        "A robot with two legs, simulated by MuJoCo (extra oocdm[walker]). Its truth is unknown.",
+        has_reward=True,
+        draw=draw_walker,
+        frames_a_second=25,  # a fifth of the robot's own speed
+        check=check_mujoco,
+        policies={"ppo": collect_walker},
     ),
     "generated": _Entry(
         "oocdm/Generated-v0",
@@ -62,6 +93,7 @@ class EnvInfo:
     gym_id: str
     description: str
     has_reward: bool
+    policies: Sequence[str]
     max_objects: Mapping[str, int]
     num_variables: int
     options: Mapping[str, Any]
@@ -73,7 +105,9 @@ def list_envs() -> list[EnvInfo]:
     >>> for info in list_envs():
     ...     print(info.name, info.num_variables)
     block 24
+    asymblock 40
     mouse 28
+    walker 23
     generated 21
     """
     listed = []
@@ -86,6 +120,7 @@ def list_envs() -> list[EnvInfo]:
                 gym_id=entry.gym_id,
                 description=entry.description,
                 has_reward=entry.has_reward,
+                policies=(RANDOM, *entry.policies),
                 max_objects=dict(world.max_objects),
                 num_variables=sum(n * fields[c] for c, n in world.max_objects.items()),
                 options=_options(entry),
@@ -106,7 +141,7 @@ def make(name: str, seed: int | None = None, **options: Any) -> WorldGym:
     Traceback (most recent call last):
     ...
     oocdm.errors.OocdmError: Unknown environment `blok`. Did you mean `block`? Known: block, \
-mouse, generated.
+asymblock, mouse, walker, generated.
     """
     env = build(name, seed=seed, **options)
     # As gymnasium.make would do; without its wrappers, which hide `world` and `task`.
@@ -129,7 +164,14 @@ def build(
         if option not in known:
             hint = suggest(option, [*known, "seed", "render_mode"])
             raise OocdmError(f"Environment `{name}` has no option `{option}`. {hint}")
-    return WorldGym(entry.world(**options), seed=seed, render_mode=render_mode, draw=entry.draw)
+    entry.check()
+    return WorldGym(
+        entry.world(**options),
+        seed=seed,
+        render_mode=render_mode,
+        draw=entry.draw,
+        frames_a_second=entry.frames_a_second,
+    )
 
 
 def picture_of(name: str) -> Draw | None:
@@ -139,6 +181,19 @@ def picture_of(name: str) -> Draw | None:
     ('draw_mouse_world', None)
     """
     return _entry(name).draw
+
+
+def collector_of(name: str, policy: str) -> Collector:
+    """What collects data of an environment under a policy that is not its random one.
+
+    >>> collector_of("walker", "ppo").__name__
+    'collect_walker'
+    """
+    known = _entry(name).policies
+    if policy not in known:
+        hint = suggest(policy, [RANDOM, *known])
+        raise OocdmError(f"Environment `{name}` has no policy `{policy}`. {hint}")
+    return known[policy]
 
 
 def register() -> None:

@@ -13,7 +13,7 @@ from oocdm.errors import OocdmError
 from oocdm.files import write_atomically
 
 STRIP, MARGIN, TEXT_SIZE = 40, 16, 18
-INK = (62, 58, 66)
+INK, CHALK = (62, 58, 66), (240, 238, 232)  # on light and on dark ground
 LAST_SECONDS = 2.0
 
 
@@ -45,10 +45,11 @@ def with_caption(picture: np.ndarray, left: str, right: str) -> np.ndarray:
     paper = tuple(picture[0, 0].tolist())
     image = Image.new("RGB", (width, height + STRIP), paper)
     image.paste(Image.fromarray(picture))
+    ink = INK if np.mean(paper) > 127 else CHALK
     draw, font = ImageDraw.Draw(image), ImageFont.load_default(TEXT_SIZE)
     middle = height + (STRIP - MARGIN / 2) / 2
-    draw.text((MARGIN, middle), left, INK, font, anchor="lm")
-    draw.text((width - MARGIN, middle), right, INK, font, anchor="rm")
+    draw.text((MARGIN, middle), left, ink, font, anchor="lm")
+    draw.text((width - MARGIN, middle), right, ink, font, anchor="rm")
     return np.asarray(image)
 
 

@@ -26,7 +26,7 @@ def comparison_rows(
     [['block2', '90.0 (99.4)']]
     """
     views: dict[str, dict[str, Callable[[Cell], float | None]]] = {
-        "graphs": {"": lambda cell: 100 * cell["graph_accuracy"]},
+        "graphs": {"": _accuracy},
         "aill": {k: _value(f"aill_{k}") for k in ("train", "id", "ood")},
         "time": {"": _value("discovery_seconds")},
         "size": {"": _value("bytes")},
@@ -52,6 +52,12 @@ def place(name: str, known: Iterable[str]) -> tuple[int, str]:
     """
     order = list(known)
     return (order.index(name) if name in order else len(order), name)
+
+
+def _accuracy(cell: Cell) -> float | None:
+    """In per cent; None where the true graph is unknown."""
+    share = cell["graph_accuracy"]
+    return None if share is None else 100 * share
 
 
 def _value(name: str) -> Callable[[Cell], float | None]:

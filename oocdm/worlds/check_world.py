@@ -13,7 +13,8 @@ import numpy as np
 from oocdm.data.log import Arrays
 from oocdm.data.values import is_allowed, not_allowed
 from oocdm.errors import OocdmError
-from oocdm.graph import ClassGraph
+from oocdm.graph import ClassGraph, VariableGraph
+from oocdm.graph.variable import variable_names
 from oocdm.reading import Seed, checked
 from oocdm.schema import Schema
 from oocdm.task import Task
@@ -359,6 +360,7 @@ def _misdeclared(world: Any) -> Iterator[str]:
             f"{name}.true_graph: expected a graph over the world's schema, got another, which "
             f"differs in {schema.difference(graph.schema)}."
         )
+    yield from _misstated(world)
     task = getattr(world, "task", None)
     if isinstance(task, Task):
         try:
@@ -369,12 +371,30 @@ def _misdeclared(world: Any) -> Iterator[str]:
         yield f"{name}.task: expected a Task or None, got {type(task).__name__}."
 
 
+def _misstated(world: Any) -> Iterator[str]:
+    """What is wrong with a graph of variables, whatever its edges are."""
+    graph = getattr(world, "true_variable_graph", None)
+    where = f"{type(world).__name__}.true_variable_graph"
+    if graph is None:
+        return
+    if not isinstance(graph, VariableGraph):
+        yield f"{where}: expected a VariableGraph or None, got {type(graph).__name__}."
+        return
+    inputs, outputs = variable_names(world.schema, world.max_objects)
+    if set(graph.inputs) != set(inputs) or set(graph.outputs) != set(outputs):
+        yield (
+            f"{where}: expected all variables of as many objects as max_objects says, "
+            f"{len(inputs)} inputs and {len(outputs)} outputs, got {len(graph.inputs)} and "
+            f"{len(graph.outputs)}, or other ones."
+        )
+
+
 # ---------------------------------------------------------------- arrays of arrays
 
 
 def _copied(given: Any) -> Any:
     if isinstance(given, WorldState):
-        return WorldState(_copied(given.values), _copied(given.present))
+        return WorldState(_copied(given.values), _copied(given.present), _copied(given.memory))
     if isinstance(given, Mapping):
         return {name: _copied(value) for name, value in given.items()}
     if isinstance(given, tuple):
@@ -384,7 +404,8 @@ def _copied(given: Any) -> Any:
 
 def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, WorldState) and isinstance(other, WorldState):
-        return _is_same(one.values, other.values) and _is_same(one.present, other.present)
+        parts = [(each.values, each.present, each.memory) for each in (one, other)]
+        return _is_same(*parts)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_is_same(one[k], other[k]) for k in one)
     if isinstance(one, tuple) and isinstance(other, tuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
@@ -12,7 +12,7 @@ import numpy as np
 
 from oocdm.data.log import Arrays
 from oocdm.errors import OocdmError
-from oocdm.graph import ClassGraph
+from oocdm.graph import ClassGraph, VariableGraph
 from oocdm.schema import Schema
 from oocdm.task import Task
 
@@ -21,7 +21,8 @@ from oocdm.task import Task
 class WorldState:
     """The objects of many worlds at one moment, as NumPy arrays.
 
-    `values[class][field]` is (world, object, *shape); `present[class]` (world, object).
+    `values[class][field]` is (world, object, *shape); `present[class]` (world, object). A simulator
+    may keep more than fields say in `memory[name]`, (world, ...), which is never logged.
 
     >>> state = WorldState({"Ball": {"x": np.zeros((7, 3))}}, {"Ball": np.ones((7, 3), bool)})
     >>> state.select(np.array([0, 2])).values["Ball"]["x"].shape
@@ -30,12 +31,14 @@ class WorldState:
 
     values: Arrays
     present: Mapping[str, np.ndarray]
+    memory: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def select(self, worlds: np.ndarray | int) -> WorldState:
         """The state of some of the worlds; of a single one, without the axis of worlds."""
         return WorldState(
             {c: {f: v[worlds] for f, v in fields.items()} for c, fields in self.values.items()},
             {c: v[worlds] for c, v in self.present.items()},
+            {name: v[worlds] for name, v in self.memory.items()},
         )
 
 
@@ -60,7 +63,15 @@ class AbstractWorld(ABC):
     def step(
         self, state: WorldState, actions: Arrays, rng: np.random.Generator
     ) -> tuple[WorldState, np.ndarray, np.ndarray]:
-        """One step of every world: next state, reward (world,), terminated (world,)."""
+        """One step of every world: next state, reward (world,), terminated (world,).
+
+        A planner that tries what the world would do steps states of values alone, without memory.
+        """
+
+    @property
+    def true_variable_graph(self) -> VariableGraph | None:
+        """Where objects of a class differ: the graph of all variables, if it is known."""
+        return None
 
     def observe(self, state: WorldState, rng: np.random.Generator) -> WorldState:
         """What is logged of a state; a world with observation noise adds it here."""

@@ -9,8 +9,12 @@ from dataclasses import replace
 import pytest
 
 from oocdm.bench import cells, paper
+from oocdm.bench.figures import paper_figures
+from oocdm.envs import make
 from oocdm.errors import OocdmError
 from oocdm.methods import Schedule
+from oocdm.report.comparison import comparison_rows
+from oocdm.report.terminal import cells_table
 
 
 @pytest.fixture
@@ -35,7 +39,10 @@ def test_a_cell_holds_figures_and_where_they_come_from(small_cell, tmp_path):
     assert cell["testable_class_edges"] == 68
     assert {"aill_train", "aill_id", "aill_ood", "seconds", "processor", "date"} <= set(cell)
     assert cell["command"].startswith("oocdm bench paper --env block2 --method oocdm --seeds 3")
-    assert told[0] == ("block2-oocdm-default-released-seed3", "learn")
+    assert {name for name, _ in told} == {"block2-oocdm-default-released-seed3"}
+    phases = list(dict.fromkeys(phase for _, phase in told))
+    assert phases[:2] == ["Collecting training data", "learn"]
+    assert phases[-2:] == ["Collecting test data id", "Collecting test data ood"]
     assert set(results["summary"]) == {"block2 oocdm default"}
 
 
@@ -93,3 +100,51 @@ def test_options_of_methods_reach_the_fit(small_cell, monkeypatch):
     (cell,) = paper.run_paper(["block2"], ["mlp"], [0], minutes=0.001)["cells"]
     # Three layers of 8 on 12 inputs, and 10 outputs of two numbers each.
     assert cell["bytes"] == 4 * (12 * 8 + 8 + 2 * (8 * 8 + 8) + 10 * (8 * 2 + 2))
+
+
+def test_without_a_true_graph_the_graph_itself_is_kept(monkeypatch, tmp_path):
+    small = replace(cells.EXPERIMENTS["walker"], train_steps=600)
+    monkeypatch.setitem(cells.EXPERIMENTS, "walker", small)
+    monkeypatch.setattr(paper, "TEST_STEPS", 120)
+    told = []
+    results = paper.run_paper(
+        ["walker"],
+        ["oofull", "mlp"],
+        [0],
+        results_folder=tmp_path,
+        minutes=0.001,
+        progress=lambda name, state: told.append(state.phase),
+    )
+    for cell in results["cells"]:
+        assert cell["graph_accuracy"] is None
+        assert results["summary"][f"walker {cell['method']} default"]["graph_accuracy"] is None
+        assert results["summary"][f"walker {cell['method']} default"]["aill_ood"]["std"] is None
+        assert "roc_auc" not in cell
+    by_class, by_variable = results["cells"]
+    # Into 2 targets of Joint 11 edges each, and into 5 of Top, of which there is one, 8 each.
+    assert len(by_class["class_edges"]) == by_class["testable_class_edges"] == 2 * 11 + 5 * 8
+    assert "Joint.angle <- Joint[*].torque" in by_class["class_edges"]
+    assert len(by_variable["variable_edges"]) == 23 * 17
+    assert {"Collecting training data", "Collecting test data ood"} <= set(told)
+    tables = [
+        comparison_rows(name, results["cells"], paper_figures()) for name in ("graphs", "aill")
+    ]
+    assert tables[0][1] == [["walker", "", ""]]
+    assert [row[0] for row in tables[1][1]] == ["walker, train", "walker, id", "walker, ood"]
+    assert cells_table(results["cells"]).row_count == 2
+
+
+def test_variables_are_judged_by_the_true_graph_of_variables(monkeypatch):
+    small = replace(cells.EXPERIMENTS["asymblock"], train_steps=240)
+    monkeypatch.setitem(cells.EXPERIMENTS, "asymblock", small)
+    monkeypatch.setattr(paper, "TEST_STEPS", 120)
+    results = paper.run_paper(["asymblock"], ["oofull", "mlp"], [0], minutes=0.001)
+    by_class, by_variable = results["cells"]
+    true = make("asymblock").world
+    # Both claim all edges. A class edge stands for those between all pairs of objects.
+    assert by_class["graph_accuracy"] == pytest.approx(
+        true.true_graph.ground(small.counts).matrix.mean()
+    )
+    assert by_variable["graph_accuracy"] == pytest.approx(true.true_variable_graph.matrix.mean())
+    assert "Total[0].s1 <- Block[1].s1" in by_variable["wrong_variable_edges"]
+    assert "Total[1].s1 <- Block[0].s1" not in by_variable["wrong_variable_edges"]

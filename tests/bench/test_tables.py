@@ -61,6 +61,16 @@ def test_methods_side_by_side_in_the_order_of_the_paper() -> None:
     ]
 
 
+def test_the_paper_has_no_accuracy_where_objects_of_a_class_differ(tmp_path: Path) -> None:
+    unknown = cell("walker", "oocdm", 0.0) | {"graph_accuracy": None, "seed": 1}
+    del unknown["wrong_class_edges"]
+    for i, each in enumerate([cell("asymblock", "oocdm", 0.5), unknown]):
+        (tmp_path / f"{i}.json").write_text(json.dumps(each))
+    _, _, asymblock, walker = tables.paper_table(tmp_path).splitlines()
+    assert asymblock.startswith("| asymblock | released | default | 0 | 50.00 % | 1 | 20.0 (16.4)")
+    assert walker.startswith("| walker | released | default | 1 |  |  | 20.0 (6.0) | 19.0 (5.9) |")
+
+
 def test_other_presets_and_variants_are_not_mixed_in() -> None:
     cells = [
         cell("block5", "cdl", 0.9),

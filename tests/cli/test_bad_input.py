@@ -267,7 +267,8 @@ def test_discover_without_discovery(
 COLLECT: dict[str, tuple[list[str], str]] = {
     "env": (
         ["blok"],
-        "Unknown environment `blok`. Did you mean `block`? Known: block, mouse, generated.",
+        "Unknown environment `blok`. Did you mean `block`? Known: block, asymblock, mouse, walker, "
+        "generated.",
     ),
     "option": (
         ["mouse", "--num-blocks", "2"],
@@ -310,8 +311,6 @@ def test_bad_option_of_bench(error: Error) -> None:
     assert "or both --env and one of" in error("bench", "paper", "--table", "size")
     said = error("bench", "paper", "--table", "graph")
     assert "expected graphs, aill, time, size, returns, unseen, got 'graph'." in said
-    said = error("bench", "paper", "--table", "time", "--env", "mouse")
-    assert "Table of times: expected one of the Block worlds, got `mouse`." in said
     said = error("bench", "paper", "--env", "block5", "--seeds", "a-b")
     assert "Option --seeds: expected such as 0, 0-2 or 0,3,7, got 'a-b'." in said
 

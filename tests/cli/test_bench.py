@@ -65,8 +65,12 @@ def test_wrong_names_are_told_before_anything_runs(
 def test_other_wrong_words_are_told_before_anything_runs(idle: None, error: Error) -> None:
     said = error("bench", "paper", "--env", "block2", "--env", "blok5")
     assert "Unknown experiment `blok5`. Did you mean `block5`?" in said
-    said = error("bench", "paper", "--table", "time", "--env", "block2", "--env", "mouse")
-    assert "Table of times: expected one of the Block worlds, got `mouse`." in said
+    said = error("bench", "paper", "--table", "time", "--env", "block2", "--env", "mous")
+    assert "Unknown experiment `mous`. Did you mean `mouse`?" in said
+    said = error("bench", "paper", "--env", "walker", "--variant", "paper")
+    assert "Environment `walker` has no variants, got 'paper'. Leave the option out." in said
+    said = error("bench", "speed", "--env", "walker")
+    assert "bench speed: expected a world whose graph is known, got `walker`." in said
     said = error("bench", "paper", "--env", "block2", "--method", "cdl", "--preset", "papr")
     assert "Unknown preset `papr`. Did you mean `paper`?" in said
 

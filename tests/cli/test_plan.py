@@ -189,7 +189,7 @@ def test_an_environment_that_the_run_has_not_learned(learned: Path, error: Error
 def test_an_environment_without_a_reward(finished: Path, error: Error) -> None:
     assert error("plan", finished, "--env", "block", "--num-blocks", "2") == (
         "Error: Environment `block` has no reward, so there is nothing to plan for. Choose one "
-        "that has: mouse. Or plan from Python with a task of your own: "
+        "that has: mouse, walker. Or plan from Python with a task of your own: "
         "oocdm.MPC(result, oocdm.Task(...)).\n"
     )
 

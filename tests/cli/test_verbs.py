@@ -16,6 +16,7 @@ from typer.testing import Result
 
 import oocdm as package
 from oocdm.cli.training import NAMED
+from oocdm.envs import collect_walker
 from oocdm.graph import ClassGraph
 from oocdm.methods.gnn import GnnWidths
 
@@ -72,7 +73,13 @@ def test_help_does_not_wait_for_what_it_does_not_need() -> None:
 def test_envs(oocdm: Oocdm, answer: Answer) -> None:
     assert "block: Blocks with linear dynamics" in oocdm("envs").stdout
     listed = answer("envs")["envs"]
-    assert [env["name"] for env in listed] == ["block", "mouse", "generated"]
+    assert [env["name"] for env in listed] == [
+        "block",
+        "asymblock",
+        "mouse",
+        "walker",
+        "generated",
+    ]
     assert listed[0]["options"]["variant"] == "paper"
 
 
@@ -94,6 +101,39 @@ def test_collect(answer: Answer, oocdm: Oocdm, tmp_path: Path) -> None:
     result = oocdm("collect", "block", "--steps", "60", "-o", tmp_path / "data", "--overwrite")
     assert result.stdout.startswith("Dataset(2 episodes, 60 transitions; Block: 5 objects")
     assert result.stderr == ""
+
+
+def test_collect_under_a_policy_that_learns(answer: Answer, tmp_path: Path) -> None:
+    words = ("collect", "walker", "--policy", "ppo", "--steps", "40", "--seed", "2")
+    told = answer(*words, "--ood", "-o", tmp_path / "data")
+    assert (told["policy"], told["transitions"], told["options"]) == ("ppo", 40, {"ood": True})
+    expected = collect_walker(40, seed=2, ood=True, cache=False)
+    data = package.load_dataset(tmp_path / "data")
+    assert (data.values["Joint"]["torque"] == expected.values["Joint"]["torque"]).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("block", "--policy", "ppo"),
+            "Environment `block` has no policy `ppo`. Known: random.",
+        ),
+        (
+            ("walker", "--policy", "pppo"),
+            "Environment `walker` has no policy `pppo`. Did you mean `ppo`? Known: random, ppo.",
+        ),
+        (
+            ("walker", "--policy", "ppo", "--variant", "paper"),
+            "Policy `ppo` of environment `walker` has no option `variant`. Leave it out.",
+        ),
+    ],
+)
+def test_policies_that_cannot_collect(
+    words: tuple[str, ...], message: str, error: Any, tmp_path: Path
+) -> None:
+    assert message in error("collect", *words, "-o", tmp_path / "data")
+    assert not (tmp_path / "data").exists()
 
 
 def test_collect_takes_ranges(mouse: Path, answer: Answer, tmp_path: Path) -> None:

@@ -69,3 +69,11 @@ def test_where_it_can_be_written(tmp_path: Path) -> None:
     ):
         with pytest.raises(OocdmError, match=f"^{re.escape(f'`{path}`: {message}')}$"):
             check_animation_path(path)
+
+
+def test_captions_can_be_read_on_dark_ground() -> None:
+    for shade, is_lighter in ((40, True), (220, False)):
+        strip = with_caption(np.full((100, 300, 3), shade, np.uint8), "step 3", "")[100:]
+        ink = strip[(strip != shade).any(-1)]
+        assert (float(ink.mean()) > shade) is is_lighter
+        assert abs(float(ink.max() if is_lighter else ink.min()) - shade) > 100

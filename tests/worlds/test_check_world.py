@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +21,7 @@ def test_a_world_without_mistakes() -> None:
     assert check_world(Balls()) == []
 
 
-@pytest.mark.parametrize("name", ["mouse", "block", "generated"])
+@pytest.mark.parametrize("name", ["mouse", "block", "asymblock", "generated"])
 def test_environments_stand_for_their_worlds(name: str) -> None:
     env = oocdm.make(name)
     assert check_world(env) == check_world(gymnasium.wrappers.TimeLimit(env, 5)) == []
@@ -32,6 +33,32 @@ def test_a_world_may_step_its_state_in_place() -> None:
         return found
 
     assert check_world(changed("step", add)) == []
+
+
+def test_memory_must_follow_from_the_random_numbers_alone() -> None:
+    def remember(found: Any, *_: Any) -> Any:
+        memory = {"engine": np.random.default_rng().normal(size=len(found[1]))}
+        return replace(found[0], memory=memory), *found[1:]
+
+    (told,) = check_world(changed("step", remember))
+    assert told.startswith("Broken.step: expected the same results from the same arguments")
+
+
+@pytest.mark.parametrize(
+    ("graph", "told"),
+    [
+        ("Ball[0].x <- Ball[0].x", "expected a VariableGraph or None, got str."),
+        (
+            ClassGraph.full(SCHEMA).ground({"Ball": 2, "Wall": 1}),
+            "expected all variables of as many objects as max_objects says, 16 inputs and 10 "
+            "outputs, got 11 and 7, or other ones.",
+        ),
+        (ClassGraph.full(SCHEMA).ground({"Ball": 3, "Wall": 1}), None),
+    ],
+)
+def test_a_graph_of_variables_has_all_of_them(graph: Any, told: str | None) -> None:
+    world = type("Broken", (Balls,), {"true_variable_graph": graph})()
+    assert check_world(world) == ([f"Broken.true_variable_graph: {told}"] if told else [])
 
 
 def noisy(values: np.ndarray) -> np.ndarray:

@@ -21,6 +21,8 @@ def test_some_worlds_of_a_state() -> None:
     some = state.select(np.array([3, 1]))
     np.testing.assert_array_equal(some.values["Ball"]["v"], state.values["Ball"]["v"][[3, 1]])
     np.testing.assert_array_equal(some.present["Ball"], state.present["Ball"][[3, 1]])
+    remembered = WorldState({}, {}, {"engine": np.arange(10).reshape(5, 2)})
+    assert remembered.select(np.array([3, 1])).memory["engine"].tolist() == [[6, 7], [2, 3]]
     one = state.select(2)
     assert one.values["Ball"]["v"].shape == (3, 2) and one.present["Wall"].shape == (1,)
 
