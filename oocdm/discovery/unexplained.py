@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -40,8 +39,8 @@ def what_is_unexplained(
     """Nats a value that random functions would add to each target, in the order of its edges.
 
     It is a lower bound, and below 0 where there is nothing: a regression errs, too. Of several
-    ridges each target has the one by which surely the most is found. The data must be prepared with what
-    pairs read.
+    ridges each target has the one by which surely the most is found. The data must be prepared
+    with what pairs read.
     """
     rows, found = model.structures(structure), []
     for c in model.predictors:

@@ -46,27 +46,33 @@ class Confirmation:
     def run(self, found: Discovery) -> Discovery:
         """What is found once doubtful edges have been learned both ways."""
         now, urgency = found.structure, self._urgency(found)
-        before, moved = self.model.copy(), np.zeros(now.layout.num_edges)
+        before, moved = None, np.zeros(now.layout.num_edges)
         for _ in range(ROUNDS):
             tried = self._proposed(now, urgency)
-            if not tried.any() or self.is_late():
+            if not tried.any():
                 break
-            before, asked = self.model.copy(), Structure(now.layout, np.asarray(tried.any(0)))
-            old = self._search(now, asked, before).gains(before, now, asked)
-            self._learn(np.concatenate([now.flags[None], now.flags ^ tried]))
+            model, asked = self.model.copy(), Structure(now.layout, np.asarray(tried.any(0)))
+            old = self._search(now, asked, model).gains(model, now, asked)
+            if not self._learn(np.concatenate([now.flags[None], now.flags ^ tried])):
+                break  # what has hardly moved seems to have settled
+            before = model
             search = self._search(now, asked, before)
             new = search.gains(self.model, now, asked)
             moved = np.where(asked.edges, np.abs(new.mean - old.mean)[: len(moved)], moved)
             now, is_clear = self._judged(now, asked, search, new, moved)
             urgency[is_clear] = 0.0
+        if before is None:
+            return found
         search = self._search(now, self.free.with_paths(False), before)
         return look(self.model, now, _within(search, moved))
 
-    def _learn(self, rows: np.ndarray) -> None:
+    def _learn(self, rows: np.ndarray) -> bool:
+        """Learn a round, if there is time for all of it."""
         for i in range(STEPS):
-            self.step(rows, i / STEPS)
             if self.is_late():
-                break
+                return False
+            self.step(rows, i / STEPS)
+        return True
 
     def _search(self, now: Structure, free: Structure, before: AbstractWorldModel) -> Search:
         inquiry = Inquiry(self.model, self.held_out, now, free, self.weights, before=before)

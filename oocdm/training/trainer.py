@@ -29,9 +29,10 @@ from oocdm.models.oocdm.excerpt import merged, places_of, put_back
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.prepared import Prepared
 from oocdm.models.world_model import AbstractWorldModel
+from oocdm.training import confirm
 from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
-from oocdm.training.confirm import ROUNDS, STEPS, Confirmation, falling
+from oocdm.training.confirm import Confirmation, falling
 from oocdm.training.copies import BATCH_SHARE, learn_copy, steps_of_copy
 from oocdm.training.focus import MOST_OBJECTS, Focus, focus_bytes
 from oocdm.training.given import keep_given, with_given
@@ -321,7 +322,7 @@ class Trainer:
         """Learn doubtful edges both ways, and judge them once more."""
         assert isinstance(self.method, Oocdm)  # the methods that confirm
         s, position, losses = self.schedule, self.position, []
-        total = ROUNDS * STEPS
+        total = confirm.ROUNDS * confirm.STEPS
         blur = self.model.resolution(s.resolution) if s.resolution else None
 
         def step(rows: np.ndarray, share: float) -> None:

@@ -27,7 +27,7 @@ import torch
 import oocdm
 from oocdm.bench.machine import describe_machine
 from oocdm.cli import app
-from oocdm.training import focus, trainer
+from oocdm.training import confirm, focus, trainer
 from tests.files.killing import be_killed
 from tests.fuzz.subjects import DATA, print_of_data, print_of_run
 
@@ -130,7 +130,11 @@ def try_saving(folder: Path, rng: random.Random, longest: float) -> tuple[int, s
 
 def run_kills(count: int, seed: int, folder: Path, show: bool = False) -> dict[str, Any]:
     """Kill commands `count` times; what is bad is told with how to have it again."""
-    with mock.patch.object(trainer, "LEAST_LEARNED", 4), mock.patch.multiple(focus, **ALONE):
+    with (
+        mock.patch.object(trainer, "LEAST_LEARNED", 4),
+        mock.patch.object(confirm, "STEPS", 2),
+        mock.patch.multiple(focus, **ALONE),
+    ):
         return _run_kills(count, seed, folder, show)
 
 

@@ -23,7 +23,7 @@ from oocdm.methods.method import Term
 from oocdm.models.memory import measure
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.schema import ObjectClass, Real, Schema
-from oocdm.training import Trainer, focus, trainer
+from oocdm.training import Trainer, confirm, focus, trainer
 from oocdm.training.focus import TRIFLE, VARIANTS, Trial
 from oocdm.training.run import CHECKPOINT
 from tests.training.toys import assert_same
@@ -72,6 +72,7 @@ def short(patch: pytest.MonkeyPatch, steps: int, rounds: int) -> None:
     patch.setattr(focus, "ROUND_STEPS", steps // 8)
     patch.setattr(focus, "TRIM_ROUNDS", rounds)
     patch.setattr(focus, "ROUNDS", 2)
+    patch.setattr(confirm, "ROUNDS", 0)
 
 
 def causes(result: FitResult, target: str) -> set[str]:
@@ -107,6 +108,8 @@ def tiny(patch: pytest.MonkeyPatch, gained: bool = True) -> None:
     """A few steps of everything; all targets are learned alone, and all gain or none."""
     short(patch, steps=8, rounds=1)
     patch.setattr(focus, "ROUNDS", 1)
+    patch.setattr(confirm, "ROUNDS", 2)
+    patch.setattr(confirm, "STEPS", 2)
     patch.setattr(focus, "ROUND_STEPS", 3)
     patch.setattr(trainer, "LEAST_LEARNED", 8)
     patch.setattr(trainer, "POLISH_ROUND", 4)
@@ -120,6 +123,7 @@ LITTLE = 105 * 2**20  # bytes: batches are divided, the more so with pairs
 # When a run ends, and the phase that its last checkpoint begins with.
 MOMENTS = {
     ("learn", 6): "learn",
+    ("confirm", 1): "confirm",
     ("focus", 7): "focus",
     ("polish", 1): "polish",
     ("polish", 5): "polish",
@@ -144,7 +148,7 @@ def test_a_run_goes_on_from_there_to_the_bit(
             shutil.copytree(tmp_path / "whole", copies[at])  # as an end of the process leaves it
 
     whole = fit(data, method, seed=0, folder=tmp_path / "whole", callback=copy, memory=LITTLE)
-    phases = ["learn"] * 2 + ["focus"] + ["polish"] * 2 + ["copy"] * 4
+    phases = ["learn"] * 2 + ["confirm", "focus"] + ["polish"] * 2 + ["copy"] * 4
     assert [row["phase"] for row in whole.history] == phases
     has_pairs = "Ball.speed by pairs" in whole.model.structure(whole.graph).names
     assert has_pairs == (outcome == "pairs")
