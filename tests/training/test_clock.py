@@ -16,7 +16,7 @@ from oocdm import (
     fit,
     resume,
 )
-from oocdm.training import clock, focus, trainer
+from oocdm.training import clock, confirm, focus, trainer
 from tests.training.toys import (
     DATA,
     SCHEDULE,
@@ -91,10 +91,15 @@ def test_time_is_divided_by_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_learning_leaves_time_for_single_targets_if_these_may_come(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of its three quarters three tenths, and these have three tenths of what is left by then."""
+    """Of its three quarters three tenths, and these have three tenths of what is left by then.
+
+    Of the rest a tenth is left for confirming what is doubtful, where nothing is here.
+    """
+    monkeypatch.setattr(confirm, "ROUNDS", 0)
     monkeypatch.setattr(focus.Focus, "unexplained", lambda self: ["Ball.x", "Sum.x"])
     planned = SCHEDULE.planned_steps
-    for least, expected in ((planned + 1, {"learn": 12}), (planned // 2, {"learn": 9, "focus": 3})):
+    hard = {"learn": 8, "confirm": 0, "focus": 3}
+    for least, expected in ((planned + 1, {"learn": 12}), (planned // 2, hard)):
         monkeypatch.setattr(trainer, "LEAST_LEARNED", least)
         watch = Watch("learn", "focus")
         monkeypatch.setattr(clock, "time", watch)
