@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from oocdm.errors import ModelError
+from oocdm.errors import ModelError, OocdmError
 from oocdm.models.allocator import release_freed_memory
 
 GIB = 2**30
@@ -152,7 +152,7 @@ def rows_at_once(work: Callable[[int], object], most: int, limit: int = AT_ONCE)
     return max(largest_fit(taken, most, limit).size, 1)
 
 
-def read_memory(where: str, given: object) -> int:
+def read_memory(where: str, given: object, error: type[OocdmError] = ModelError) -> int:
     """A number of bytes, or words such as `4GiB`, as a number.
 
     >>> read_memory("fit", "1.5 GiB")
@@ -166,7 +166,7 @@ def read_memory(where: str, given: object) -> int:
     elif isinstance(given, int | float) and not isinstance(given, bool):
         number = given
     if not 1 <= number < 2**63:
-        raise ModelError(
+        raise error(
             f"{where}: `memory`: expected a number of bytes, or words such as '4GiB', got "
             f"{given!r:.80}."
         )

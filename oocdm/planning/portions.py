@@ -1,0 +1,179 @@
+"""How the tries of a plan are divided so that they stay within memory, and what it will take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from oocdm.data.snapshot import Snapshot
+from oocdm.errors import PlanError
+from oocdm.models.memory import GIB, largest_fit, measure, say_memory
+from oocdm.planning.actions import ActionVariables, action_fields
+from oocdm.planning.beliefs import Belief
+from oocdm.planning.discounting import discounted_returns
+from oocdm.planning.simulator import DivisibleSimulator
+
+# Parts of so many rows are predicted as in the whole batch, to the last bit: those are the
+# multiples at which vectors and blocks of products begin anew.
+ALIGNED = 32
+SPARE = 1.7  # memory that work takes for each byte of its tensors: buffers do not fit gaps exactly
+LIBRARIES = 96 * 2**20  # bytes that torch and others take when they are first used
+WORKING_SHARE = 4  # of what is free is for steps, once they are divided; the rest keeps noise
+LOOK = 2  # steps that are measured: later ones take no more
+
+# Bytes at most of a number of each kind, with what making it and learning from it take beside.
+SEQUENCES = 48  # a number of a sequence that is tried
+PROBABILITIES = 48  # a probability of a belief
+DECODED = 24  # an action of an object
+DRAWN = 32  # what the noise of a field is drawn with
+KEPT = 16  # a value that all tries share, and its noise
+
+
+@dataclass(frozen=True)
+class PlanMemory:
+    """Bytes that a plan takes beside the model.
+
+    >>> print(PlanMemory(sequences=2**20, steps=2**24, kept=2**21))
+    plan: about 128 MiB of memory: sequences 1 MiB, steps 16 MiB, kept for all tries 2 MiB.
+    """
+
+    sequences: int  # all that are tried, and what their distributions take
+    steps: int  # of as many tries as are stepped at once
+    kept: int
+
+    @property
+    def total(self) -> int:
+        """The most at any time."""
+        return LIBRARIES + int(SPARE * (self.sequences + self.steps + self.kept))
+
+    def __str__(self) -> str:
+        return (
+            f"plan: about {say_memory(self.total)} of memory: sequences "
+            f"{say_memory(self.sequences)}, steps {say_memory(self.steps)}, kept for all tries "
+            f"{say_memory(self.kept)}."
+        )
+
+
+@dataclass(frozen=True)
+class Tries:
+    """How many sequences are tried at a time, in how many futures each, and whether they share.
+
+    >>> Tries(sequences=500, futures=1, are_kept=True).sequences
+    500
+    """
+
+    sequences: int
+    futures: int
+    are_kept: bool
+
+
+@dataclass(frozen=True)
+class Division:
+    """How many rows, one a try and world, are stepped `at_once`, and the room for what they share.
+
+    >>> division = Division(at_once=64, room=0, estimate=PlanMemory(0, 0, 0))
+    >>> list(division.parts(100))
+    [range(0, 64), range(64, 100)]
+    """
+
+    at_once: int
+    room: int
+    estimate: PlanMemory
+
+    def parts(self, rows: int) -> Iterator[range]:
+        """The rows of each part."""
+        for first in range(0, rows, self.at_once):
+            yield range(first, min(first + self.at_once, rows))
+
+
+def divide(
+    simulator: DivisibleSimulator,
+    state: Snapshot,
+    start: Belief,
+    tries: Tries,
+    seed: int,
+    memory: int,
+) -> Division:
+    """What fits into some bytes of memory when so much is tried at a time.
+
+    A little is measured, once for each simulator and numbers of objects. Raises a `PlanError` that
+    tells what is needed if not even one try fits.
+    """
+    variables, horizon, counts = start.variables, start.horizon, state.counts
+    rows = tries.futures * tries.sequences * state.batch_size
+    tried = SEQUENCES * tries.sequences * horizon * variables.num_variables
+    tried += PROBABILITIES * start.probabilities.numel()
+    schema = state.schema
+    acts = sum(counts[c] * field.size for c, _, field in action_fields(schema))
+    targets = [
+        counts[c] * schema.field(c, f).size for c in schema.classes for f in schema.targets(c)
+    ]
+    kept = KEPT * rows * horizon * sum(targets) if tries.are_kept else 0
+    free = int((memory - LIBRARIES) / SPARE) - tried
+    look = _Look(simulator, state, variables, start.mode()[:LOOK], seed)
+
+    def taken(num: int) -> int:
+        return look.taken(num) + num * DECODED * horizon * acts
+
+    whole = taken(1) * rows
+    if whole + kept <= free:
+        return Division(rows, kept, PlanMemory(tried, whole, kept))
+    noise = DRAWN * rows * max(targets)  # all of it is drawn, whatever part is stepped
+    free -= noise
+    found = largest_fit(taken, rows, free // WORKING_SHARE, free)
+    at_once = found.size
+    if at_once < rows:
+        # Fewer than are aligned only where there is no choice.
+        at_once = at_once // ALIGNED * ALIGNED or at_once
+    room = min(kept, max(free - found.taken, 0))
+    estimate = PlanMemory(tried, noise + found.taken, room)
+    if at_once == 0:
+        needed = estimate.total
+        raise PlanError(
+            f"plan: `memory`: expected at least {say_memory(needed)}, got {say_memory(memory)}. "
+            f"{estimate} Give more, such as memory='{-(-needed // GIB)}GiB', or plan with fewer "
+            "samples, a shorter horizon, or fewer worlds or objects at a time."
+        )
+    return Division(at_once, room, estimate)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Tries a few rows, to see what they take."""
+
+    simulator: DivisibleSimulator
+    state: Snapshot
+    variables: ActionVariables
+    sequence: Tensor
+    seed: int
+
+    def taken(self, rows: int) -> int:
+        """Bytes that the first steps of so many rows take at most."""
+        state = self.state
+        is_full = tuple(bool(present.all()) for present in state.present.values())
+        key = (rows, *state.counts.items(), *is_full, state.is_all_known)
+        measured = self.simulator.measured
+        if key not in measured:
+            if not measured:
+                self._work(1)  # what is made once is not what every step takes
+            measured[key] = measure(lambda: self._work(rows)).peak
+        return measured[key]
+
+    def _work(self, rows: int) -> None:
+        batch, device = self.state.batch_size, self.state.device
+        tries = -(-rows // batch)
+        worlds = torch.arange(rows, device=device) % batch
+        # What is wrong with a task is told where it is asked in earnest, of all rows.
+        with torch.inference_mode(), suppress(Exception):
+            discounted_returns(
+                self.simulator.begin_plan(self.seed, room=0),
+                self.state.map(lambda tensor: tensor[worlds]),
+                self.variables,
+                self.sequence.expand(tries, -1, -1),
+                discount=1.0,
+                seed=self.seed,
+            )
