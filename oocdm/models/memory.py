@@ -50,6 +50,11 @@ def measure(work: Callable[[], object]) -> Used:
 class _Meter(TorchDispatchMode):
     """Follows the storages of new tensors until they are freed."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Nothing here is compiled, and torch would load its compiler to be told so: a second.
+        return False
+
     def __init__(self) -> None:
         super().__init__()
         self.now = self.peak = 0

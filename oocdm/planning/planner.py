@@ -19,7 +19,7 @@ from oocdm.planning.actions import ActionVariables, Masks
 from oocdm.planning.beliefs import Belief
 from oocdm.planning.discounting import discounted_returns
 from oocdm.planning.noise import Generators, draw_noise, draw_seed, generators_of
-from oocdm.planning.portions import Division, Tries, divide
+from oocdm.planning.portions import Division, Effort, divide
 from oocdm.planning.simulator import DivisibleSimulator, Simulator
 from oocdm.planning.warm import WarmStart
 from oocdm.reading import Count, Probability, check_fields, checked, read
@@ -265,8 +265,8 @@ class Planner(ABC):
         seed = draw_seed(generators)
         division = None
         if isinstance(simulator, DivisibleSimulator):
-            tries = Tries(self._most_sequences, self.futures, cache)
-            division = divide(simulator, state, start, tries, seed, allowed)
+            effort = Effort(self._most_sequences, self.futures, cache)
+            division = divide(simulator, state, start, effort, seed, allowed)
             simulator = simulator.begin_plan(seed, division.room)
         elif cache and hasattr(simulator, "begin_plan"):
             simulator = simulator.begin_plan(seed)

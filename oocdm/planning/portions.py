@@ -59,10 +59,10 @@ class PlanMemory:
 
 
 @dataclass(frozen=True)
-class Tries:
+class Effort:
     """How many sequences are tried at a time, in how many futures each, and whether they share.
 
-    >>> Tries(sequences=500, futures=1, are_kept=True).sequences
+    >>> Effort(sequences=500, futures=1, are_kept=True).sequences
     500
     """
 
@@ -94,7 +94,7 @@ def divide(
     simulator: DivisibleSimulator,
     state: Snapshot,
     start: Belief,
-    tries: Tries,
+    effort: Effort,
     seed: int,
     memory: int,
 ) -> Division:
@@ -104,15 +104,15 @@ def divide(
     tells what is needed if not even one try fits.
     """
     variables, horizon, counts = start.variables, start.horizon, state.counts
-    rows = tries.futures * tries.sequences * state.batch_size
-    tried = SEQUENCES * tries.sequences * horizon * variables.num_variables
+    rows = effort.futures * effort.sequences * state.batch_size
+    tried = SEQUENCES * effort.sequences * horizon * variables.num_variables
     tried += PROBABILITIES * start.probabilities.numel()
     schema = state.schema
     acts = sum(counts[c] * field.size for c, _, field in action_fields(schema))
     targets = [
         counts[c] * schema.field(c, f).size for c in schema.classes for f in schema.targets(c)
     ]
-    kept = KEPT * rows * horizon * sum(targets) if tries.are_kept else 0
+    kept = KEPT * rows * horizon * sum(targets) if effort.are_kept else 0
     free = int((memory - LIBRARIES) / SPARE) - tried
     look = _Look(simulator, state, variables, start.mode()[:LOOK], seed)
 
@@ -143,7 +143,7 @@ def divide(
 
 @dataclass(frozen=True)
 class _Look:
-    """Tries a few rows, to see what they take."""
+    """Effort a few rows, to see what they take."""
 
     simulator: DivisibleSimulator
     state: Snapshot
