@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -11,7 +12,8 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
-from oocdm.models.memory import GIB, largest_fit, measure, say_memory
+from oocdm.models.allocator import release_freed_memory
+from oocdm.models.memory import GIB, measure, say_memory
 from oocdm.planning.actions import ActionVariables, action_fields
 from oocdm.planning.beliefs import Belief
 from oocdm.planning.discounting import discounted_returns
@@ -24,13 +26,15 @@ SPARE = 1.7  # memory that work takes for each byte of its tensors: buffers do n
 LIBRARIES = 96 * 2**20  # bytes that torch and others take when they are first used
 WORKING_SHARE = 4  # of what is free is for steps, once they are divided; the rest keeps noise
 LOOK = 2  # steps that are measured: later ones take no more
+MEASURED = 64  # rows, the more of them the less what each one takes is overrated
 
 # Bytes at most of a number of each kind, with what making it and learning from it take beside.
-SEQUENCES = 48  # a number of a sequence that is tried
-PROBABILITIES = 48  # a probability of a belief
+NUMBERS = 36  # a number in a sequence that is tried
+CHOICES = 56  # a choice in one
+PROBABILITIES = 48  # of a value of a choice, in what is believed of the sequences
 DECODED = 24  # an action of an object
 DRAWN = 32  # what the noise of a field is drawn with
-KEPT = 16  # a value that all tries share, and its noise
+KEPT = 24  # a value that all tries share, and its noise
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class PlanMemory:
     @property
     def total(self) -> int:
         """The most at any time."""
-        return LIBRARIES + int(SPARE * (self.sequences + self.steps + self.kept))
+        return LIBRARIES + math.ceil(SPARE * (self.sequences + self.steps + self.kept))
 
     def __str__(self) -> str:
         return (
@@ -105,15 +109,15 @@ def divide(
     """
     variables, horizon, counts = start.variables, start.horizon, state.counts
     rows = effort.futures * effort.sequences * state.batch_size
-    tried = SEQUENCES * effort.sequences * horizon * variables.num_variables
-    tried += PROBABILITIES * start.probabilities.numel()
+    each = NUMBERS * variables.num_numbers + CHOICES * variables.num_choices
+    tried = each * horizon * effort.sequences + PROBABILITIES * start.probabilities.numel()
     schema = state.schema
     acts = sum(counts[c] * field.size for c, _, field in action_fields(schema))
     targets = [
         counts[c] * schema.field(c, f).size for c in schema.classes for f in schema.targets(c)
     ]
     kept = KEPT * rows * horizon * sum(targets) if effort.are_kept else 0
-    free = int((memory - LIBRARIES) / SPARE) - tried
+    free = round((memory - LIBRARIES) / SPARE) - tried
     look = _Look(simulator, state, variables, start.mode()[:LOOK], seed)
 
     def taken(num: int) -> int:
@@ -124,13 +128,15 @@ def divide(
         return Division(rows, kept, PlanMemory(tried, whole, kept))
     noise = DRAWN * rows * max(targets)  # all of it is drawn, whatever part is stepped
     free -= noise
-    found = largest_fit(taken, rows, free // WORKING_SHARE, free)
-    at_once = found.size
-    if at_once < rows:
-        # Fewer than are aligned only where there is no choice.
-        at_once = at_once // ALIGNED * ALIGNED or at_once
-    room = min(kept, max(free - found.taken, 0))
-    estimate = PlanMemory(tried, noise + found.taken, room)
+    at_once, bytes_of_each = _fitting(taken, rows, free // WORKING_SHARE)
+    if at_once < min(ALIGNED, rows):  # fewer than are aligned only where there is no choice
+        at_once, bytes_of_each = _fitting(taken, min(ALIGNED, rows), free)
+    if ALIGNED < at_once < rows:
+        at_once -= at_once % ALIGNED
+    steps = int(max(at_once, 1) * bytes_of_each)
+    room = min(kept, max(free - steps, 0))
+    estimate = PlanMemory(tried, noise + steps, room)
+    release_freed_memory()  # parts are of another size than what was measured
     if at_once == 0:
         needed = estimate.total
         raise PlanError(
@@ -141,9 +147,23 @@ def divide(
     return Division(at_once, room, estimate)
 
 
+def _fitting(taken: Callable[[int], int], most: int, limit: int) -> tuple[int, float]:
+    """How many rows are sure to fit, and the bytes of each of them at most.
+
+    Some work takes the same for any number of rows, so each of many takes less than each of few.
+    No more are tried than are known to fit.
+    """
+    one = taken(1)
+    some = min(limit // one, MEASURED, most)
+    if some <= 1:
+        return max(some, 0), one
+    each = taken(some) / some
+    return min(int(limit / each), most), each
+
+
 @dataclass(frozen=True)
 class _Look:
-    """Effort a few rows, to see what they take."""
+    """A look at a few rows, to see what they take."""
 
     simulator: DivisibleSimulator
     state: Snapshot
@@ -155,7 +175,7 @@ class _Look:
         """Bytes that the first steps of so many rows take at most."""
         state = self.state
         is_full = tuple(bool(present.all()) for present in state.present.values())
-        key = (rows, *state.counts.items(), *is_full, state.is_all_known)
+        key = (rows, len(self.sequence), *state.counts.items(), *is_full, state.is_all_known)
         measured = self.simulator.measured
         if key not in measured:
             if not measured:
