@@ -20,6 +20,8 @@ from oocdm.models.allocator import release_freed_memory
 GIB = 2**30
 DEFAULT_MEMORY = 4 * GIB  # bytes that a fit may take
 AT_ONCE = DEFAULT_MEMORY // 8  # bytes of work that can be divided, where nobody says a budget
+SPARE = 1.7  # memory that work takes for each byte of its tensors: buffers do not fit gaps exactly
+LIBRARIES = 96 * 2**20  # bytes that torch and others take when they are first used
 UNITS = {"b": 1, "kib": 2**10, "mib": 2**20, "gib": GIB, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 WORTH_A_LOOK = 8  # what surely takes less than an eighth of the limit is not measured again
 LARGEST_LEAP = 64  # how many times as much is tried next, so that small work is not repeated

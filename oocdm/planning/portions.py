@@ -13,7 +13,7 @@ from torch import Tensor
 from oocdm.data.snapshot import Snapshot
 from oocdm.errors import PlanError
 from oocdm.models.allocator import release_freed_memory
-from oocdm.models.memory import GIB, measure, say_memory
+from oocdm.models.memory import GIB, LIBRARIES, SPARE, measure, say_memory
 from oocdm.planning.actions import ActionVariables, action_fields
 from oocdm.planning.beliefs import Belief
 from oocdm.planning.discounting import discounted_returns
@@ -22,8 +22,6 @@ from oocdm.planning.simulator import DivisibleSimulator
 # Parts of so many rows are predicted as in the whole batch, to the last bit: those are the
 # multiples at which vectors and blocks of products begin anew.
 ALIGNED = 32
-SPARE = 1.7  # memory that work takes for each byte of its tensors: buffers do not fit gaps exactly
-LIBRARIES = 96 * 2**20  # bytes that torch and others take when they are first used
 WORKING_SHARE = 4  # of what is free is for steps, once they are divided; the rest keeps noise
 LOOK = 2  # steps that are measured: later ones take no more
 MEASURED = 64  # rows, the more of them the less what each one takes is overrated

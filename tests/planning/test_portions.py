@@ -17,12 +17,12 @@ import oocdm
 from oocdm import ClassGraph, PlanError, Snapshot
 from oocdm.bench.memory import WORLDS, make_data, peak_above
 from oocdm.inference.shelf import Shelf
-from oocdm.models.memory import GIB, measure
+from oocdm.models.memory import GIB, LIBRARIES, SPARE, measure
 from oocdm.planning import CEM, ICEM, MPC, MPPI, LearnedSimulator, Planner
 from oocdm.planning.actions import ActionVariables
 from oocdm.planning.beliefs import Belief
 from oocdm.planning.planner import Problem
-from oocdm.planning.portions import LIBRARIES, Division
+from oocdm.planning.portions import Division
 from oocdm.schema import Boolean, Categorical, Field, ObjectClass, Real, Schema
 from oocdm.task import Task
 from tests.inference.ragged import ragged, random_model
@@ -90,7 +90,7 @@ def test_plans_are_the_same_whatever_the_memory(
     whole = plan(planner, which, "4GiB")
     rows = divisions[0].at_once
     # So much that a part has 32 rows or more, and then without room for what tries share.
-    tight = LIBRARIES + int(1.7 * divisions[0].estimate.steps * 0.5)
+    tight = LIBRARIES + int(SPARE * divisions[0].estimate.steps / 2)
     for cache in (True, False):
         parts = plan(planner, which, tight, cache)
         assert 32 <= divisions[-1].at_once <= rows // 2 and divisions[-1].at_once % 32 == 0
