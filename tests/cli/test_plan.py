@@ -160,7 +160,7 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     ),
     "too little memory": (
         ["--memory", "50MiB"],
-        "plan: `memory`: expected at least 97 MiB, got 50 MiB. plan: about 97 MiB of memory:",
+        "plan: `memory`: expected at least 108 MiB, got 50 MiB. plan: about 108 MiB of memory: seq",
     ),
     "option": (
         ["--num-blocks", "2"],
