@@ -198,7 +198,8 @@ CALLS: dict[str, tuple[Callable[[SimpleNamespace], Call], dict[str, str]]] = {
     "MPC": (
         lambda g: (oocdm.MPC, {"result": g.result, "task": g.task}),
         {"result": "thing", "task": "thing", "planner": "thing", "seed": "seed"}
-        | {"warm_start": "flag", "prune": "flag", "cache": "flag", "caution": "share"},
+        | {"warm_start": "flag", "prune": "flag", "cache": "flag", "caution": "share"}
+        | {"memory": "memory"},
     ),
     "MPC.reset": (lambda g: (g.planning.reset, {}), {"num_worlds": "count"}),
     "MPC.act": (

@@ -71,11 +71,9 @@ def measure_fit(name: str) -> dict[str, Any]:
     """Fit one world in this process: bytes estimated and used above those before, and seconds."""
     torch.set_num_threads(1)
     data = make_data(name)
-    before = _start_peak()
     started = time.perf_counter()
-    fit(data, schedule=SCHEDULE)
+    peak = peak_above(lambda: fit(data, schedule=SCHEDULE))
     seconds = time.perf_counter() - started
-    peak = None if before is None else _status("VmHWM") - before
     estimate = estimate_memory(data, schedule=SCHEDULE)  # afterwards: it leaves memory behind
     return {
         "transitions": len(data),
@@ -108,6 +106,18 @@ def make_data(name: str, episodes: int = EPISODES, steps: int = STEPS) -> Datase
             drawn = rng.normal(size=shape)
             columns[f] = (drawn if field.action else drawn.cumsum(1)).ravel()
     return Dataset.from_frames({"Thing": pd.DataFrame(columns)}, schema)
+
+
+def peak_above(work: Callable[[], object]) -> int | None:
+    """Bytes at most that were resident during some work, above those before; None if nobody tells.
+
+    >>> import sys
+    >>> (peak_above(lambda: None) is not None) == sys.platform.startswith("linux")
+    True
+    """
+    before = _start_peak()
+    work()
+    return None if before is None else _status("VmHWM") - before
 
 
 def _status(name: str) -> int:

@@ -42,6 +42,9 @@ def plan(
     render: Annotated[
         Path | None, typer.Option(metavar="FILE.gif", help="Draw the first episode.")
     ] = None,
+    memory: Annotated[
+        str, typer.Option(help="What a plan in the learned world may take, such as 8GiB.")
+    ] = "4GiB",
     seed: Seed = 0,
     threads: Threads = 1,
     planning: PlannerOptions,
@@ -56,7 +59,7 @@ def plan(
     out, started = Output(as_json), time.perf_counter()
     world = options.make(env)
     draw = None if render is None else _picture(render, env)
-    agents = _agents(run, env, world, planning, seed)
+    agents = _agents(run, env, world, planning, seed, memory)
     chosen = agents if compare else {LEARNED: agents[LEARNED]}
     moments: list[Moment] = []
     with ProgressBar() as bar:
@@ -95,7 +98,7 @@ def plan(
 
 
 def _agents(
-    run: Path, env: str, world: WorldGym, planning: PlannerOptions, seed: int
+    run: Path, env: str, world: WorldGym, planning: PlannerOptions, seed: int, memory: str
 ) -> dict[str, Agent]:
     """The agent of a run, and those that bound it from below and from above."""
     from oocdm.planning import RandomAgent, TrueSimulator
@@ -117,7 +120,13 @@ def _agents(
     truth = TrueSimulator(world.world)
     return {
         LEARNED: oocdm.MPC(
-            result, world.task, planner, seed, planning.warm_start, caution=planning.caution
+            result,
+            world.task,
+            planner,
+            seed,
+            planning.warm_start,
+            caution=planning.caution,
+            memory=memory,
         ),
         RANDOM: RandomAgent(world.world, seed),
         TRUE: oocdm.MPC.within(truth, planner, seed, planning.warm_start),

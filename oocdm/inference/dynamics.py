@@ -22,8 +22,9 @@ from oocdm.inference.fitted import (
     prediction_graph,
     predictor,
 )
-from oocdm.inference.random_numbers import RandomNumbers
+from oocdm.inference.random_numbers import Part, RandomNumbers
 from oocdm.inference.reach import reached, reaching
+from oocdm.inference.shelf import Shelf
 from oocdm.models.allocator import keep_freed_memory
 from oocdm.models.copies import DoubtfulPredictor
 from oocdm.models.prediction import Predictions
@@ -123,9 +124,9 @@ class Dynamics:
             return None
         return self._doubtful.doubt(before.to(self.device), self.simulated).to(before.device)
 
-    def random_numbers(self, keeps: bool = False) -> RandomNumbers:
-        """What draws the fields, as `step` does; it may keep its noise."""
-        return RandomNumbers(len(self._fields), keeps)
+    def random_numbers(self, shelf: Shelf | None = None) -> RandomNumbers:
+        """What draws the fields, as `step` does; it may keep its noise on a shelf."""
+        return RandomNumbers(len(self._fields), shelf)
 
     @cached_property
     def unreached(self) -> list[list[FieldName]]:
@@ -157,14 +158,19 @@ class Dynamics:
         seed: int | None,
         known: Mapping[FieldName, Tensor],
         numbers: RandomNumbers,
+        part: Part | None = None,
     ) -> Snapshot:
-        """`step` with given random numbers, where what some fields become is `known` already."""
+        """`step` with given random numbers, where what some fields become is `known` already.
+
+        The rows may be a `part` of those that the random numbers are for.
+        """
         if checked_state("Dynamics.step", before, ModelError).schema is not self.schema:
             self._check(before, with_actions=False)
         try:
             if before.device == self.device:
-                return self._step(before, seed, known, numbers)
-            return self._step(before.to(self.device), seed, known, numbers).to(before.device)
+                return self._step(before, seed, known, numbers, part)
+            here = before.to(self.device)
+            return self._step(here, seed, known, numbers, part).to(before.device)
         except (KeyError, IndexError, RuntimeError):
             # Not before every step, which would cost a planner time.
             self._check(before, with_actions=True)
@@ -179,6 +185,7 @@ class Dynamics:
         seed: int | None,
         known: Mapping[FieldName, Tensor],
         numbers: RandomNumbers,
+        part: Part | None,
     ) -> Snapshot:
         is_all_known = before.is_all_known
         predictions = self._predictor.each(before)
@@ -197,7 +204,7 @@ class Dynamics:
                 values[c][f] = known[c, f]
             else:
                 new = predictions[c, f]
-                drawn = new.mode() if seed is None else numbers.draw(new, seed, i)
+                drawn = new.mode() if seed is None else numbers.draw(new, seed, i, part)
                 values[c][f] = _blank(drawn.reshape(now.shape).to(now.dtype), absent(c))
         return Snapshot(self.schema, values, before.present, observed)
 

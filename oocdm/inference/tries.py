@@ -8,6 +8,8 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.inference.dynamics import Dynamics, FieldName
+from oocdm.inference.random_numbers import Part
+from oocdm.inference.shelf import Shelf
 
 
 @final
@@ -16,7 +18,8 @@ class Tries:
 
     All tries start from one state, and step `t` of each has the seed `first_seed + t`. Which
     fields actions reach within so many steps follows from the graph; the others go on alike
-    whatever is tried, and so does the noise. Whoever makes it keeps it for one plan only.
+    whatever is tried, and so does the noise. Both are kept as far as there is `room` for them, in
+    bytes, and for as many tries as were made last. Whoever makes it keeps it for one plan only.
 
     >>> import oocdm
     >>> import torch
@@ -30,21 +33,29 @@ class Tries:
     [True, True]
     """
 
-    def __init__(self, dynamics: Dynamics, first_seed: int) -> None:
+    def __init__(self, dynamics: Dynamics, first_seed: int, room: int | None = None) -> None:
         self._dynamics, self._first_seed = dynamics, first_seed
-        self._numbers = dynamics.random_numbers(keeps=True)
-        # By step and number of rows: planners may try more or fewer sequences at a time.
-        self._shared: dict[tuple[int, int], dict[FieldName, Tensor]] = {}
+        self._shelf, self._total = Shelf(room), 0
+        self._numbers = dynamics.random_numbers(self._shelf)
 
-    def step(self, before: Snapshot, seed: int) -> Snapshot:
-        """As `Dynamics.step`, from a state that a try has reached."""
-        t = seed - self._first_seed
-        key = (t, before.batch_size)
-        # Copies are handed out: whatever a task does with them, the next try sees none of it.
-        shared = {name: value.clone() for name, value in self._shared.get(key, {}).items()}
-        after = self._dynamics.step_beside(before, seed, shared, self._numbers)
-        if key not in self._shared:
-            unreached = self._dynamics.unreached
-            chosen = unreached[min(t + 1, len(unreached) - 1)]
-            self._shared[key] = {(c, f): after.values[c][f].clone() for c, f in chosen}
+    def step(self, before: Snapshot, seed: int, part: Part | None = None) -> Snapshot:
+        """As `Dynamics.step`, from a state that a try has reached; or a `part` of the tries."""
+        t, rows = seed - self._first_seed, before.batch_size
+        first, total = (0, rows) if part is None else (part.first, part.total)
+        if total != self._total:  # more or fewer sequences, to which nothing of this applies
+            self._shelf.clear()
+            self._total = total
+        unreached = self._dynamics.unreached
+        chosen = unreached[min(t + 1, len(unreached) - 1)]
+        shared: dict[FieldName, Tensor] = {}
+        for name in chosen:
+            kept = self._shelf.get((t, first, rows, name))
+            if kept is not None:
+                # A copy: whatever a task does with it, the next try sees none of it.
+                shared[name] = kept.clone()
+        after = self._dynamics.step_beside(before, seed, shared, self._numbers, part)
+        for c, f in chosen:
+            new = after.values[c][f]
+            if (c, f) not in shared and self._shelf.has_room(new):
+                self._shelf.put((t, first, rows, (c, f)), new.clone())
         return after

@@ -14,12 +14,14 @@ from typing import Any
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from oocdm.errors import ModelError
+from oocdm.errors import ModelError, OocdmError
 from oocdm.models.allocator import release_freed_memory
 
 GIB = 2**30
 DEFAULT_MEMORY = 4 * GIB  # bytes that a fit may take
 AT_ONCE = DEFAULT_MEMORY // 8  # bytes of work that can be divided, where nobody says a budget
+SPARE = 1.7  # memory that work takes for each byte of its tensors: buffers do not fit gaps exactly
+LIBRARIES = 96 * 2**20  # bytes that torch and others take when they are first used
 UNITS = {"b": 1, "kib": 2**10, "mib": 2**20, "gib": GIB, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 WORTH_A_LOOK = 8  # what surely takes less than an eighth of the limit is not measured again
 LARGEST_LEAP = 64  # how many times as much is tried next, so that small work is not repeated
@@ -49,6 +51,11 @@ def measure(work: Callable[[], object]) -> Used:
 
 class _Meter(TorchDispatchMode):
     """Follows the storages of new tensors until they are freed."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Nothing here is compiled, and torch would load its compiler to be told so: a second.
+        return False
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,7 +159,7 @@ def rows_at_once(work: Callable[[int], object], most: int, limit: int = AT_ONCE)
     return max(largest_fit(taken, most, limit).size, 1)
 
 
-def read_memory(where: str, given: object) -> int:
+def read_memory(where: str, given: object, error: type[OocdmError] = ModelError) -> int:
     """A number of bytes, or words such as `4GiB`, as a number.
 
     >>> read_memory("fit", "1.5 GiB")
@@ -166,7 +173,7 @@ def read_memory(where: str, given: object) -> int:
     elif isinstance(given, int | float) and not isinstance(given, bool):
         number = given
     if not 1 <= number < 2**63:
-        raise ModelError(
+        raise error(
             f"{where}: `memory`: expected a number of bytes, or words such as '4GiB', got "
             f"{given!r:.80}."
         )

@@ -56,9 +56,12 @@ class MixtureField:
         """Draw values of the field; whole numbers are rounded, bounded ones clipped."""
         return self.with_noise(self.draw_noise(generator))
 
-    def draw_noise(self, generator: torch.Generator | None = None) -> Tensor:
-        """Noise that values are drawn with."""
+    def draw_noise(
+        self, generator: torch.Generator | None = None, rows: int | None = None
+    ) -> Tensor:
+        """Noise that values are drawn with, of so many rows; of its own unless that is said."""
         shape, dtype = self.chance.shape, self.chance.dtype
+        shape = shape if rows is None else torch.Size((rows, *shape[1:]))
         # On the processor, where the generator is: so draws are the same on every device.
         normal = torch.randn(shape, generator=generator, dtype=dtype)
         uniform = torch.rand(shape, generator=generator, dtype=dtype)

@@ -29,10 +29,13 @@ class NormalField:
         """Draw values of the field; whole numbers are rounded, bounded ones clipped."""
         return self.with_noise(self.draw_noise(generator))
 
-    def draw_noise(self, generator: torch.Generator | None = None) -> Tensor:
-        """Noise that values are drawn with."""
+    def draw_noise(
+        self, generator: torch.Generator | None = None, rows: int | None = None
+    ) -> Tensor:
+        """Noise that values are drawn with, of so many rows; of its own unless that is said."""
+        shape = self.mean.shape if rows is None else (rows, *self.mean.shape[1:])
         # On the processor, where the generator is: so draws are the same on every device.
-        noise = torch.randn(self.mean.shape, generator=generator, dtype=self.mean.dtype)
+        noise = torch.randn(shape, generator=generator, dtype=self.mean.dtype)
         return noise.to(self.mean.device)
 
     def mode(self) -> Tensor:

@@ -28,11 +28,23 @@ class CategoricalField:
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw values of the field."""
-        below = self.log_probabilities.exp().cumsum(-1)
+        return self.with_uniform(self.draw_uniform(generator))
+
+    def draw_uniform(
+        self, generator: torch.Generator | None = None, rows: int | None = None
+    ) -> Tensor:
+        """Numbers that values are drawn with, of so many rows; of its own unless that is said."""
+        logits = self.log_probabilities
+        shape = logits.shape[:-1] if rows is None else (rows, *logits.shape[1:-1])
         # On the processor, where the generator is: so draws are the same on every device.
-        uniform = torch.rand(below.shape[:-1], generator=generator, dtype=below.dtype)
+        uniform = torch.rand(shape, generator=generator, dtype=logits.dtype)
+        return uniform.to(logits.device)
+
+    def with_uniform(self, uniform: Tensor) -> Tensor:
+        """The value into whose share of [0, 1] each number falls."""
+        below = self.log_probabilities.exp().cumsum(-1)
         # Rounding may leave the sum of all a little off 1: the last value has what is left.
-        drawn = (below[..., :-1] <= uniform.to(below.device).unsqueeze(-1)).sum(-1)
+        drawn = (below[..., :-1] <= uniform.unsqueeze(-1)).sum(-1)
         return self.field.from_codes(drawn)
 
     def mode(self) -> Tensor:

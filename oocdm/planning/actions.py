@@ -144,15 +144,16 @@ class ActionVariables:
             actions.setdefault(c, {})[f] = rows.reshape(*rows.shape[:2], *field.shape)
         return actions
 
-    def with_newcomers(self, actions: PerField, present: Masks) -> PerField:
-        """Decoded actions, with those of objects that were not there at first.
+    def with_newcomers(self, actions: PerField, present: Masks, first: int = 0) -> PerField:
+        """Decoded actions, from row `first` on, with those of objects that were not there at first.
 
         Nobody chooses for them: they do the allowed value nearest to 0.
         """
         filled = {c: dict(fields) for c, fields in actions.items()}
         for (c, f), grid in self.grids.items():
             field, value = self.schema.field(c, f), actions[c][f]
-            acts = (grid >= 0).all(-1).repeat(len(value) // len(grid), 1)
+            worlds = torch.arange(first, first + len(value), device=grid.device) % len(grid)
+            acts = (grid >= 0).all(-1)[worlds]
             if idle_value(field) != 0 and acts.shape == present[c].shape:
                 is_new = (present[c] & ~acts).view(*acts.shape, *[1] * len(field.shape))
                 filled[c][f] = value.masked_fill(is_new, idle_value(field))

@@ -21,12 +21,14 @@ def discounted_returns(
     discount: float,
     stop_at_termination: bool = True,
     seed: int = 0,
+    skipped: int = 0,
 ) -> Tensor:
-    """The return of each sequence (sample, horizon, variable) in each world: (sample, batch).
+    """The return of each sequence (sample, horizon, variable) in each world: (sample * batch,).
 
     All samples of all worlds are stepped together from `state`, which has the whole batch for
-    each sample. With `stop_at_termination` nothing is earned
-    after the step that ends an episode. What is random follows from `seed`.
+    each sample; or only some of these rows, the first ones being `skipped`. With
+    `stop_at_termination` nothing is earned after the step that ends an episode. What is random
+    follows from `seed`.
 
     >>> from oocdm.schema import ObjectClass, Real, Schema
     >>> class Ball(ObjectClass):
@@ -45,16 +47,16 @@ def discounted_returns(
     >>> sequences = torch.tensor([[[1.0], [1.0]], [[3.0], [1.0]]])  # two samples of two steps
     >>> start = state.map(lambda t: t.repeat(2, 1))
     >>> discounted_returns(Pushing(), start, ActionVariables.of(state), sequences, 0.5).tolist()
-    [[2.0], [3.0]]
+    [2.0, 3.0]
     """
     samples, horizon, _ = sequences.shape
-    rows, present = state.batch_size, state.present
+    rows, present, all_rows = state.batch_size, state.present, samples * variables.batch_size
     # All steps at once, each of them then a slice: (horizon * sample, variable).
     actions = variables.decode(sequences.transpose(0, 1).flatten(0, 1))
     total = torch.zeros(rows, dtype=torch.float64, device=sequences.device)
     is_running = torch.ones(rows, dtype=torch.bool, device=sequences.device)
     for t in range(horizon):
-        now = slice(t * rows, (t + 1) * rows)
+        now = slice(t * all_rows + skipped, t * all_rows + skipped + rows)
         chosen: PerField = {
             c: {f: v[now] for f, v in fields.items()} for c, fields in actions.items()
         }
@@ -62,7 +64,7 @@ def discounted_returns(
         if all(torch.equal(state.present[c], here) for c, here in present.items()):
             before = state.joined(chosen)
         else:
-            before = with_actions(state, variables.with_newcomers(chosen, state.present))
+            before = with_actions(state, variables.with_newcomers(chosen, state.present, skipped))
         state = _checked_state(simulator.step(before, seed + t), rows)
         reward = checked_reward(simulator, simulator.reward(before, state), is_running)
         earned = reward.double()
@@ -73,7 +75,7 @@ def discounted_returns(
             is_running = is_running & ~checked_end(simulator, simulator.terminated(state), rows)
             if not is_running.any():
                 break
-    return total.view(samples, rows // samples)
+    return total
 
 
 def _checked_state(after: Snapshot, rows: int) -> Snapshot:

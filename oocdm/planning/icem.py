@@ -49,6 +49,10 @@ class ICEM(Planner):
         least = min(2 * self.elites, self.samples)
         return [max(least, round(self.samples / self.decay**i)) for i in range(self.iterations)]
 
+    @property
+    def _most_sequences(self) -> int:
+        return self.samples + self._num_kept + 1
+
     def _search(self, problem: Problem) -> Found:
         belief, colour = problem.start, colour_matrix(self.horizon, self.noise_beta)
         kept = self._remembered(problem, colour)

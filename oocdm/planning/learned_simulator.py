@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Hashable
 from typing import final
 
 import torch
@@ -13,6 +14,7 @@ from oocdm.errors import PlanError
 from oocdm.graph import ClassGraph
 from oocdm.inference import Dynamics, Fitted
 from oocdm.inference.fitted import checked_result, prediction_graph
+from oocdm.inference.random_numbers import Part
 from oocdm.inference.tries import Tries
 from oocdm.reading import Count, NotNegative, checked
 from oocdm.schema import Schema
@@ -70,7 +72,9 @@ class LearnedSimulator:
         self.task = task
         self._scale_of = result.model.scale
         self._reads_are_checked = not prunes
+        self.measured: dict[Hashable, int] = {}
         self._tries: Tries | None = None
+        self._part: Part | None = None
         self._absent_are_checked = False
 
     @property
@@ -93,7 +97,7 @@ class LearnedSimulator:
         if self._tries is None or seed is None:
             after = self.dynamics.step(before, seed)
         else:
-            after = self._tries.step(before, seed)
+            after = self._tries.step(before, seed, self._part)
         if not self._reads_are_checked:
             self.task.check_reads(before, after)
             self._reads_are_checked = True
@@ -103,10 +107,16 @@ class LearnedSimulator:
             self._absent_are_checked = self._tries is not None
         return after
 
-    def begin_plan(self, seed: int) -> LearnedSimulator:
-        """The same simulator for a single plan, with a cache of its own."""
+    def begin_plan(self, seed: int, room: int | None = None) -> LearnedSimulator:
+        """The same simulator for a single plan, with a cache of its own of so many bytes."""
         own = copy.copy(self)
-        own._tries = Tries(self.dynamics, seed)
+        own._tries = Tries(self.dynamics, seed, room)
+        return own
+
+    def part(self, first: int, total: int) -> LearnedSimulator:
+        """The same for the rows from `first` on of all that a plan tries, with the same cache."""
+        own = copy.copy(self)
+        own._part = Part(first, total)
         return own
 
     def reward(self, before: Snapshot, after: Snapshot) -> Tensor:

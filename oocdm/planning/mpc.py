@@ -12,6 +12,7 @@ from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import PlanError
 from oocdm.inference import Fitted
 from oocdm.inference.fitted import checked_result, checked_state
+from oocdm.models.memory import DEFAULT_MEMORY, read_memory
 from oocdm.planning.actions import Masks
 from oocdm.planning.cem import CEM
 from oocdm.planning.learned_simulator import LearnedSimulator
@@ -32,7 +33,9 @@ class MPC:
     another is given. Only what can reach the fields that the task reads is simulated, which
     changes no action; `prune=False` simulates everything. Nor does it change any that what all
     tries of a plan share is simulated once; `cache=False` simulates it in each. With `caution`
-    plans avoid what the model does not know (see `LearnedSimulator`). Unless
+    plans avoid what the model does not know (see `LearnedSimulator`). `memory`, in bytes or as
+    `"4GiB"`, is what a plan may take: where all that is tried does not fit it is stepped in parts,
+    and the first plan is refused with an estimate if nothing fits. Unless
     `warm_start` is False, each plan starts from the one before it in the same world. Each world
     has random numbers of its own, made from `seed` and its number, which start anew with every
     `reset`.
@@ -60,11 +63,13 @@ class MPC:
         prune: bool = True,
         cache: bool = True,
         caution: NotNegative = 0.0,
+        memory: int | str = DEFAULT_MEMORY,
     ) -> None:
         checked_result("MPC", result)
+        allowed = read_memory("MPC", memory, PlanError)
         chosen = _checked_planner(CEM() if planner is None else planner)
         simulator = LearnedSimulator(result, task, chosen.horizon if prune else None, caution)
-        self._init(simulator, chosen, seed, warm_start, cache)
+        self._init(simulator, chosen, seed, warm_start, cache, allowed)
 
     @classmethod
     @checked(PlanError)
@@ -75,24 +80,34 @@ class MPC:
         seed: PlanSeed = 0,
         warm_start: bool = True,
         cache: bool = True,
+        memory: int | str = DEFAULT_MEMORY,
     ) -> MPC:
         """The agent that plans in any other simulator, such as that of the true world.
+
+        Only a `DivisibleSimulator` keeps within `memory`.
 
         >>> from oocdm.envs.mouse import MouseWorld
         >>> from oocdm.planning import TrueSimulator
         >>> agent = MPC.within(TrueSimulator(MouseWorld()), CEM(horizon=5))
         """
         agent = cls.__new__(cls)
-        agent._init(simulator, planner, seed, warm_start, cache)
+        allowed = read_memory("MPC.within", memory, PlanError)
+        agent._init(simulator, planner, seed, warm_start, cache, allowed)
         return agent
 
     def _init(
-        self, simulator: Simulator, planner: Planner, seed: int, warm_start: bool, cache: bool
+        self,
+        simulator: Simulator,
+        planner: Planner,
+        seed: int,
+        warm_start: bool,
+        cache: bool,
+        memory: int,
     ) -> None:
         self.simulator = simulator
         self.planner = _checked_planner(planner)
         self.seed = seed
-        self.warm_start, self.cache = warm_start, cache
+        self.warm_start, self.cache, self.memory = warm_start, cache, memory
         self._generators: list[torch.Generator] = []
         # The latest plans of all worlds, each with the row of every world in it, -1 for none.
         self._plans: list[tuple[WarmStart, Tensor]] = []
@@ -123,6 +138,7 @@ class MPC:
             [warm.select(rows[chosen]) for warm, rows in self._plans if (rows[chosen] >= 0).any()],
             generator=[self._generators[world] for world in chosen.tolist()],
             cache=self.cache,
+            memory=self.memory,
         )
         if self.warm_start and plan.warm is not None:
             self._remember(plan.warm, chosen)

@@ -13,11 +13,14 @@ from torch import Tensor
 from oocdm.data.snapshot import PerField, Snapshot
 from oocdm.errors import PlanError, short
 from oocdm.inference.fitted import checked_state
+from oocdm.models.allocator import Ceiling, resident_memory
+from oocdm.models.memory import DEFAULT_MEMORY, read_memory
 from oocdm.planning.actions import ActionVariables, Masks
 from oocdm.planning.beliefs import Belief
 from oocdm.planning.discounting import discounted_returns
 from oocdm.planning.noise import Generators, draw_noise, draw_seed, generators_of
-from oocdm.planning.simulator import Simulator
+from oocdm.planning.portions import Division, Effort, divide
+from oocdm.planning.simulator import DivisibleSimulator, Simulator
 from oocdm.planning.warm import WarmStart
 from oocdm.reading import Count, Probability, check_fields, checked, read
 
@@ -96,6 +99,7 @@ class Problem:
     warm: Sequence[WarmStart]
     seed: int
     futures: int = 1
+    division: Division | None = None
 
     @property
     def variables(self) -> ActionVariables:
@@ -110,19 +114,49 @@ class Problem:
     def returns(self, sequences: Tensor) -> Tensor:
         """What sequences earn in each world, (sample, batch): the mean of their futures."""
         tries = self.futures * len(sequences)
-        start = self.state.map(lambda t: t.repeat(tries, *[1] * (t.ndim - 1)))
         # Nobody keeps the states in between, so they need not record what happens to them.
         with torch.inference_mode():
-            returns = discounted_returns(
-                self.simulator,
-                start,
-                self.variables,
-                sequences.repeat(self.futures, 1, 1),
-                self.discount,
-                self.stop_at_termination,
-                self.seed,
-            )
+            rows = tries * self.state.batch_size
+            if self.division is None or self.division.at_once >= rows:
+                start = self.state.map(lambda t: t.repeat(tries, *[1] * (t.ndim - 1)))
+                returns = self._earned(self.simulator, start, sequences.repeat(self.futures, 1, 1))
+            else:
+                returns = self._in_parts(self.division, sequences, rows)
         return returns.view(self.futures, len(sequences), -1).mean(0).clone()
+
+    def _in_parts(self, division: Division, sequences: Tensor, rows: int) -> Tensor:
+        """What each row earns, one a try and world, some of them at once."""
+        earned, ceiling = [], Ceiling.above(resident_memory(), division.estimate.total)
+        for part in division.parts(rows):
+            earned.append(self._earned_in(part, sequences, rows))
+            ceiling.hold()
+        return torch.cat(earned)
+
+    def _earned_in(self, part: range, sequences: Tensor, rows: int) -> Tensor:
+        assert isinstance(self.simulator, DivisibleSimulator)
+        batch, device = self.state.batch_size, self.state.device
+        worlds = torch.arange(part.start, part.stop, device=device) % batch
+        tries = torch.arange(part.start // batch, part[-1] // batch + 1, device=device)
+        return self._earned(
+            self.simulator.part(part.start, rows),
+            self.state.map(lambda tensor: tensor[worlds]),
+            sequences[tries % len(sequences)],
+            part.start % batch,
+        )
+
+    def _earned(
+        self, simulator: Simulator, start: Snapshot, sequences: Tensor, skipped: int = 0
+    ) -> Tensor:
+        return discounted_returns(
+            simulator,
+            start,
+            self.variables,
+            sequences,
+            self.discount,
+            self.stop_at_termination,
+            self.seed,
+            skipped,
+        )
 
     def best(self, sequences: Tensor, returns: Tensor, count: int) -> Tensor:
         """The `count` best sequences of each world, best first."""
@@ -169,6 +203,11 @@ class Planner(ABC):
         check_fields(self, error=PlanError)
         self._check_options()
 
+    @property
+    def _most_sequences(self) -> int:
+        """How many sequences are tried at once at most."""
+        return self.samples
+
     def _check_options(self) -> None:  # noqa: B027, nothing to refuse by default
         """Raise a `PlanError` if the planner's own options do not go together."""
 
@@ -187,6 +226,7 @@ class Planner(ABC):
         *,
         generator: Generators,
         cache: bool = True,
+        memory: int | str = DEFAULT_MEMORY,
     ) -> Plan:
         """Plan for a batch of worlds, each on its own.
 
@@ -197,7 +237,9 @@ class Planner(ABC):
         random. What is random is drawn for the batch as a whole, for each sample on its own and
         alike in every iteration. Actions are on the device of the state. With `cache`, a simulator
         that can do so keeps what all tries share until the plan is made, which changes no plan.
+        One that can step tries in parts stays within `memory`, in bytes or as `"4GiB"`.
         """
+        allowed = read_memory("plan", memory, PlanError)
         if not (hasattr(simulator, "schema") and hasattr(simulator, "step")):
             raise PlanError(
                 f"plan: `simulator`: expected one such as oocdm.LearnedSimulator(result, task), "
@@ -221,9 +263,15 @@ class Planner(ABC):
             start = start.widen(initial, self.refresh)
         generators = generators_of(generator, state.batch_size)
         seed = draw_seed(generators)
-        begin = getattr(simulator, "begin_plan", None) if cache else None
+        division = None
+        if isinstance(simulator, DivisibleSimulator):
+            effort = Effort(self._most_sequences, self.futures, cache)
+            division = divide(simulator, state, start, effort, seed, allowed)
+            simulator = simulator.begin_plan(seed, division.room)
+        elif cache and hasattr(simulator, "begin_plan"):
+            simulator = simulator.begin_plan(seed)
         problem = Problem(
-            simulator if begin is None else begin(seed),
+            simulator,
             state,
             start,
             generators,
@@ -232,11 +280,13 @@ class Planner(ABC):
             earlier,
             seed,
             self.futures,
+            division,
         )
         found = self._search(problem)
         decoded = variables.decode(found.sequence[:1])
         actions = {c: {f: v.to(home) for f, v in fields.items()} for c, fields in decoded.items()}
-        return Plan(actions, found.value, WarmStart(variables.grids, found.belief, found.elites))
+        elites = found.elites.clone()  # no view, which would keep all that were tried
+        return Plan(actions, found.value, WarmStart(variables.grids, found.belief, elites))
 
     # ---------------------------------------------------------------- checks of options
 

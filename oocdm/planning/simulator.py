@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Hashable
+from typing import Protocol, Self, runtime_checkable
 
 from torch import Tensor
 
@@ -20,7 +21,7 @@ class Simulator(Protocol):
     tries start from one state, and step `t` of each has the seed `seed + t`, so that it may keep
     what they share. `action_size(class_name, field_name)` tells how far from 0 the actions of a
     field usually are, (component,): planners look that far where the schema sets no bounds, else
-    as far as 1.
+    as far as 1. All tries are stepped at once unless it is a `DivisibleSimulator`.
 
     >>> import torch
     >>> from oocdm.schema import ObjectClass, Real
@@ -57,4 +58,30 @@ class Simulator(Protocol):
 
     def terminated(self, after: Snapshot) -> Tensor:
         """Whether the step ended the episode, (batch,) booleans."""
+        ...
+
+
+@runtime_checkable
+class DivisibleSimulator(Simulator, Protocol):
+    """A simulator that steps the tries of a plan in parts, so that they stay within memory.
+
+    `measured` is where planners note the bytes that its steps take.
+
+    >>> import oocdm
+    >>> from oocdm.planning import TrueSimulator
+    >>> isinstance(TrueSimulator(oocdm.make("mouse")), DivisibleSimulator)
+    False
+    """
+
+    measured: dict[Hashable, int]
+
+    def begin_plan(self, seed: int, room: int | None = None) -> Self:
+        """A simulator for a single plan that keeps at most so many bytes of what tries share."""
+        ...
+
+    def part(self, first: int, total: int) -> Self:
+        """The same for the rows from `first` on of all that a plan tries, `total`.
+
+        What is random in a row is as if all of them were stepped at once.
+        """
         ...

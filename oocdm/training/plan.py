@@ -11,7 +11,16 @@ import torch
 from oocdm.discovery.gains import portions
 from oocdm.errors import ModelError
 from oocdm.models.allocator import release_freed_memory
-from oocdm.models.memory import GIB, Fit, Used, largest_fit, measure, say_memory
+from oocdm.models.memory import (
+    GIB,
+    LIBRARIES,
+    SPARE,
+    Fit,
+    Used,
+    largest_fit,
+    measure,
+    say_memory,
+)
 from oocdm.models.prepared import Budget, Kept, Prepared
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.training.batch import Batch
@@ -19,8 +28,6 @@ from oocdm.training.optimiser import make_optimiser
 
 # Pieces of work are small: they are done as fast, and leave no large gaps in memory behind.
 WORKING_SHARE = 16
-SPARE = 1.7  # memory that work takes for each byte of its tensors: buffers do not fit gaps exactly
-LIBRARIES = 96 * 2**20  # bytes that torch and others take when they are first used
 KEPT_SHARE = 4  # a quarter of what is free may be for inputs that are kept
 
 

@@ -154,6 +154,14 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
         "Option --elites: expected none, since mppi learns from all sequences, got 5. Leave it "
         "out, or choose cem or icem.",
     ),
+    "no memory": (
+        ["--memory", "much"],
+        "MPC: `memory`: expected a number of bytes, or words such as '4GiB', got 'much'.",
+    ),
+    "too little memory": (
+        ["--memory", "50MiB"],
+        "plan: `memory`: expected at least 108 MiB, got 50 MiB. plan: about 108 MiB of memory: seq",
+    ),
     "option": (
         ["--num-blocks", "2"],
         "Environment `mouse` has no option `num_blocks`.",

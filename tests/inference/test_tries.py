@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import oocdm
 from oocdm import ClassGraph, Snapshot
 from oocdm.inference import Dynamics, with_actions
+from oocdm.inference.random_numbers import Part
 from oocdm.inference.tries import Tries
 from tests.inference.ragged import ragged, random_model
 
@@ -30,6 +31,7 @@ def _some_absent(state: Snapshot) -> Snapshot:
 
 
 KNOWN = WHOLE.transitions(slice(0, 6)).before
+SOME_ROWS = (range(32), range(32, 64), range(64, 90))
 STATES = {
     "all there": KNOWN,
     "some absent": _some_absent(KNOWN),
@@ -52,15 +54,16 @@ def fitted(graph: ClassGraph, preset: str = "default") -> Any:
     st.sampled_from(list(MODELS)),
     st.sampled_from([None, "Ant.x", "Nest.food"]),
     st.floats(0.0, 0.3),
+    st.sampled_from([None, 0, 200]),
     SEEDS,
 )
 def test_every_try_is_as_if_it_were_the_only_one(
-    which: str, preset: str, read: str | None, density: float, seed: int
+    which: str, preset: str, read: str | None, density: float, room: int | None, seed: int
 ) -> None:
     state = STATES[which]
     graph = ClassGraph.random(WHOLE.schema, density, np.random.default_rng(seed))
     dynamics = Dynamics(fitted(graph, preset), read, None if read is None else 3)
-    tries = Tries(dynamics, seed)
+    tries = Tries(dynamics, seed, room)
     for tried, rows in enumerate((6, 6, 4, 6, 4)):  # as planners that try fewer and fewer
         ours = theirs = state.map(lambda tensor, rows=rows: tensor[:rows].clone())
         for t in range(3):
@@ -72,6 +75,27 @@ def test_every_try_is_as_if_it_were_the_only_one(
                     assert torch.equal(ours[c, f], expected), f"{c}.{f}"
                     assert ours[c, f].dtype == expected.dtype
                     assert torch.equal(ours.observed[c][f], theirs.observed[c][f])
+
+
+@pytest.mark.parametrize("room", [None, 0, 20_000])
+@pytest.mark.parametrize("preset", MODELS)
+def test_parts_go_on_as_the_whole(preset: str, room: int | None) -> None:
+    many = KNOWN.map(lambda tensor: tensor.repeat(15, *[1] * (tensor.ndim - 1)))
+    graph = ClassGraph.random(WHOLE.schema, 0.2, np.random.default_rng(0))
+    dynamics = Dynamics(fitted(graph, preset))
+    tries, push = Tries(dynamics, 5, room), pushes(many, 0)["Ant"]["push"]
+    for _ in range(2):
+        whole = many
+        parts = {rows: many.map(lambda t, rows=rows: t[list(rows)]) for rows in SOME_ROWS}
+        for t in range(3):
+            whole = dynamics.step(with_actions(whole, {"Ant": {"push": push}}), 5 + t)
+            for rows in SOME_ROWS:
+                before = with_actions(parts[rows], {"Ant": {"push": push[list(rows)]}})
+                parts[rows] = tries.step(before, 5 + t, Part(rows.start, total=90))
+        for rows, part in parts.items():
+            for c, fields in whole.values.items():
+                for f, expected in fields.items():
+                    assert torch.equal(part[c, f], expected[list(rows)]), f"{c}.{f}"
 
 
 # ---------------------------------------------------------------- a mouse, whose world is known

@@ -45,7 +45,8 @@ def returns(simulator: Pushing, pushes: Tensor, discount: float = 1.0, **options
     start = state(*([10.0 * i] for i in range(pushes.shape[2])))
     variables = ActionVariables.of(start)
     start = start.map(lambda t: t.repeat(len(pushes), 1))
-    return discounted_returns(simulator, start, variables, pushes, discount, **options)
+    found = discounted_returns(simulator, start, variables, pushes, discount, **options)
+    return found.view(len(pushes), -1)
 
 
 def replaced(**methods: Any) -> Pushing:

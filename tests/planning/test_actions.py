@@ -124,6 +124,22 @@ class Crane(ObjectClass):
     turn = Real(-1.0, 1.0, action=True)
 
 
+def test_newcomers_are_those_of_their_world_in_any_part_of_the_tries() -> None:
+    """One crane in each of two worlds, then two: the others do what is nearest to nothing."""
+    present = {"Crane": torch.tensor([[True, False], [False, True]])}
+    state = Snapshot.of(Schema(Crane), {"Crane": {"x": torch.zeros(2, 2)}}, present)
+    variables = ActionVariables.of(state)
+    actions = variables.decode(torch.full((2, variables.num_variables), 3.0))
+    now = {"Crane": torch.ones(4, 2, dtype=torch.bool)}
+    whole = variables.with_newcomers(actions, now)["Crane"]["lift"]
+    assert whole.tolist() == [[3, 2], [2, 3]] * 2
+    for first in range(4):
+        some = {"Crane": {f: value[first:] for f, value in actions["Crane"].items()}}
+        there = {"Crane": now["Crane"][first:]}
+        found = variables.with_newcomers(some, there, first)["Crane"]["lift"]
+        assert torch.equal(found, whole[first:])
+
+
 def test_those_that_cannot_act_do_what_is_allowed_and_nearest_to_nothing() -> None:
     """Of three cranes one acts, one is there and cannot, and one is absent."""
     present = {"Crane": torch.tensor([[True, True, False]])}

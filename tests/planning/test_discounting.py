@@ -99,6 +99,31 @@ def test_objects_that_appear_do_what_is_allowed() -> None:
     assert lifts == [[[4, 0]], [[5, 2]]]
 
 
+@pytest.mark.parametrize("row", range(4))
+def test_a_part_of_the_rows_earns_what_it_earns_in_the_whole(row: int) -> None:
+    """Of two samples of two worlds, each of which gets another ball that nobody pushes."""
+
+    class Growing(Pushing):
+        def step(self, before: Snapshot, seed: int) -> Snapshot:
+            after = super().step(before, seed)
+            there = torch.ones_like(before.present["Ball"])
+            return Snapshot.of(self.schema, after.values, {"Ball": there})
+
+        def reward(self, before: Snapshot, after: Snapshot) -> Any:
+            return (before["Ball", "push"] * torch.tensor([1.0, 10.0])).sum(1)
+
+    here = {"Ball": torch.tensor([[True, False], [False, True]])}
+    start = Snapshot.of(Pushing.schema, {"Ball": {"x": torch.zeros(2, 2)}}, here)
+    variables = ActionVariables.of(start)
+    pushes = torch.tensor([[[0.1, 0.2]] * 2, [[0.3, 0.4]] * 2])
+    tries = start.map(lambda t: t.repeat(2, 1))
+    whole = discounted_returns(Growing(), tries, variables, pushes, 1.0)
+    assert torch.allclose(whole, torch.tensor([0.2, 4.0, 0.6, 8.0], dtype=torch.float64))
+    alone, sample = tries.map(lambda t: t[row : row + 1]), pushes[row // 2 :][:1]
+    found = discounted_returns(Growing(), alone, variables, sample, 1.0, skipped=row % 2)
+    assert torch.equal(found, whole[row : row + 1])
+
+
 def test_a_step_keeps_its_rows() -> None:
     simulator = replaced(step=lambda self, before, seed: before.map(lambda t: t[:1]))
     message = (
