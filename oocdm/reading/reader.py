@@ -121,7 +121,7 @@ class Reader:
         if len(rows) == 1:
             raise error(f"{where}: {rows[0]} {advice}".strip())
         shown = [f"- {row}" for row in rows[:MOST_SHOWN]]
-        least = "at least " if len(rows) >= MOST_NOTED else ""
+        least = "at least " if len(rows) > MOST_NOTED else ""
         if len(rows) > MOST_SHOWN:
             shown.append(f"- and {least}{len(rows) - MOST_SHOWN} more.")
         told = "\n".join([f"{where}: {least}{len(rows)} problems:", *shown, advice])
@@ -129,7 +129,7 @@ class Reader:
 
     def read(self, hint: Any, value: Any, place: str) -> Any:
         """A value as a hint declares it, or anything if a problem was found."""
-        if len(self.problems) >= MOST_NOTED:
+        if len(self.problems) > MOST_NOTED:
             return value
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is Annotated:
@@ -321,7 +321,7 @@ class Reader:
     ) -> None:
         """Note keys that are not known, and those that are missing."""
         for key in value:
-            if len(self.problems) >= MOST_NOTED:
+            if len(self.problems) > MOST_NOTED:
                 return
             if key not in known:
                 hint = suggest(str(key), known)

@@ -57,6 +57,7 @@ MOST_OBJECTS = 64  # of a class, where pairs of objects can still be gone throug
 KEPT = 2**28  # bytes of what is read of the data, made when needed if it is more
 
 Tell = Callable[[int, int, float], None]  # steps done, of how many, and the loss
+TellOfPart = Callable[[int, float], None]  # steps of an excerpt that are done, and the loss
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,17 @@ class Focus:
     def run(self, tell: Tell) -> list[Outcome]:
         """Targets that are better learned alone, some at a time."""
         names, outcomes = self.unexplained(), []
+        each = FULL_STEPS + (TRIM_ROUNDS + ROUNDS) * ROUND_STEPS  # steps of an excerpt, at most
+        total = -(-len(names) // AT_ONCE) * each
+
+        def tell_of_all(done: int, loss: float) -> None:
+            tell(i // AT_ONCE * each + done, total, loss)
+
         for i in range(0, len(names), AT_ONCE):
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(int(self.rng.integers(2**31)))
                 part = excerpt_of(self.model, names[i : i + AT_ONCE])
-            outcome = Lesson(self, part).learn(tell)
+            outcome = Lesson(self, part).learn(tell_of_all)
             if outcome is not None:
                 outcomes.append(outcome)
         return outcomes
@@ -184,7 +191,7 @@ class Lesson:
         self.judged, self.ranked = (self.held_out.rows(slice(0, n)) for n in (JUDGED, RANKED))
         self.steps = 0
 
-    def learn(self, tell: Tell) -> Outcome | None:
+    def learn(self, tell: TellOfPart) -> Outcome | None:
         """All of it, as long as there is time; None if nothing surely came of it."""
         release_freed_memory()
         self.learn_full(tell)
@@ -233,11 +240,11 @@ class Lesson:
 
     # ---------------------------------------------------------------- learning
 
-    def learn_full(self, tell: Tell) -> None:
+    def learn_full(self, tell: TellOfPart) -> None:
         """Learn under all that may be there."""
         for i in range(FULL_STEPS):
             loss = self._step(self.full.flags[None], RATE * _falling(i / FULL_STEPS))
-            tell(i + 1, FULL_STEPS, loss)
+            tell(i + 1, loss)
             if self.clock.share >= 1:
                 break
 
@@ -297,7 +304,7 @@ class Lesson:
 
     # ---------------------------------------------------------------- searching
 
-    def trim(self, tell: Tell) -> Structure:
+    def trim(self, tell: TellOfPart) -> Structure:
         """Leave out what does no good, from all that may be there: the least helpful first.
 
         A network that always had an input relies on it, cause or not. So it is not asked what it
@@ -318,7 +325,7 @@ class Lesson:
             rows = np.stack([now.flags, *less])
             for i in range(ROUND_STEPS):
                 loss = self._step(rows, ROUND_RATE * _falling(i / ROUND_STEPS))
-                tell(number * ROUND_STEPS + i + 1, TRIM_ROUNDS * ROUND_STEPS, loss)
+                tell(FULL_STEPS + number * ROUND_STEPS + i + 1, loss)
             judged = {flags.tobytes(): Structure(layout, flags) for flags in less}
             adds = {key: self._adds(now, each) for key, each in judged.items()}
             added = [adds[flags.tobytes()] for flags in less]
@@ -335,14 +342,14 @@ class Lesson:
         found = target_gains(self.part, self.judged, now, other, self.blur, JUDGED)
         return Gains.joined([found[c] for c in self.part.schema.classes if c in found]).mean
 
-    def search(self, tell: Tell) -> Outcome | None:
+    def search(self, tell: TellOfPart) -> Outcome | None:
         """Learn around an estimate that begins with everything, and discover, until it settles.
 
         None if no target is surely predicted better in the end than before.
         """
         method, estimate, unchanged = self.method, self.trim(tell), 0
         discovery: Discovery | None = None
-        total = ROUNDS * ROUND_STEPS
+        begun = FULL_STEPS + TRIM_ROUNDS * ROUND_STEPS  # where trimming ends at the latest
         for number in range(ROUNDS):
             before = self.part.copy()
             contested = self.part.layout.structure(False, False)
@@ -355,7 +362,7 @@ class Lesson:
                 terms = method.objective(now, self.rng)
                 rate = ROUND_RATE * _falling(i / ROUND_STEPS)
                 loss = self._step(np.asarray(terms[0].structures), rate)
-                tell(done + 1, total, loss)
+                tell(begun + done + 1, loss)
             inquiry = Inquiry(
                 *(self.part, self.held_out, estimate, self.free, self._weights()), before=before
             )

@@ -113,7 +113,8 @@ def test_much_that_means_nothing_is_refused_at_once() -> None:
         parse_json(content, Path("much.json"), DataError)
     assert str(error.value) == (
         "`much.json`: expected at most 10,000,000 values of JSON, got 20,000,002. If that is "
-        "right, and you trust the file, raise all limits: set the environment variable OOCDM_LIMITS=3."
+        "right, and you trust the file, raise all limits: set the environment variable "
+        "OOCDM_LIMITS=3."
     )
     with pytest.raises(DataError, match="levels of JSON"):
         parse_json(b"[" * 9_000_000, Path("deep.json"), DataError)

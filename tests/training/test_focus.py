@@ -201,8 +201,20 @@ def test_it_stays_within_what_was_promised(monkeypatch: pytest.MonkeyPatch) -> N
     learned = built._focus(built.rng, Clock(0.0, None))
     lesson = focus.Lesson(learned, excerpt_of(built.model, built.model.schema.all_targets))
     assert lesson.one.size < focus.BATCH  # else nothing is divided
-    used = measure(lambda: lesson.learn(lambda done, total, loss: None))
+    used = measure(lambda: lesson.learn(lambda done, loss: None))
     assert used.peak <= estimate.working["focus"] <= estimate.total <= memory
+
+
+def test_progress_is_one_count_that_never_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny(monkeypatch)
+    monkeypatch.setattr(focus, "AT_ONCE", 1)  # two targets, two excerpts
+    told: list[Progress] = []
+    fit(
+        balls(0, num=40), method=Oocdm(schedule=replace(TINY, polish_steps=0)), callback=told.append
+    )
+    steps = [now.step for now in told if now.phase == "focus"]
+    assert steps == [*range(1, 15), *range(15, 29)]  # 8, 3 and 3 of each
+    assert {now.total for now in told if now.phase == "focus"} == {28}
 
 
 def test_what_does_not_fit_is_refused_beforehand_with_a_remedy(
