@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from oocdm.errors import FileError
+from oocdm.errors import FileError, short
 from oocdm.files import write_json
 from oocdm.files.reading import read_json
 
@@ -29,11 +29,40 @@ def recall(folder: str | Path | None, name: str, measure: Callable[[], Result]) 
         return measure()
     path = Path(folder) / f"{name}.json"
     if path.is_file():
-        found: Result = read_json(path, FileError)
-        return found
+        return _read(read_json(path, FileError), path)
     result = measure()
     write_json(path, result)
     return result
+
+
+class _Recalled(dict[str, Any]):
+    """A part of a result from a file: what is not there is damage, and no mistake of ours."""
+
+    def __init__(self, found: dict[str, Any], path: Path) -> None:
+        super().__init__({name: _of_file(each, path) for name, each in found.items()})
+        self.path = path
+
+    def __missing__(self, name: str) -> Any:
+        raise _damaged(self.path, f"`{name}`", "a result without it")
+
+
+def _read(found: Any, path: Path) -> Result:
+    if not isinstance(found, dict):
+        raise _damaged(path, "a mapping", short(found))
+    return _Recalled(found, path)
+
+
+def _of_file(found: Any, path: Path) -> Any:
+    if isinstance(found, list):
+        return [_of_file(each, path) for each in found]
+    return _Recalled(found, path) if isinstance(found, dict) else found
+
+
+def _damaged(path: Path, expected: str, got: str) -> FileError:
+    return FileError(
+        f"`{path}`: expected {expected}, got {got}: it is damaged, or another version wrote it. "
+        "Remove it, and it is measured again."
+    )
 
 
 def recall_all(

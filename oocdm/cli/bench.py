@@ -10,7 +10,8 @@ import typer
 from rich.table import Table
 
 from oocdm.cli.output import AsJson, Output, Threads, use_threads
-from oocdm.errors import ModelError, OocdmError
+from oocdm.errors import ModelError, OocdmError, short
+from oocdm.reading import Seed, read
 from oocdm.report.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ Results = Annotated[
 ]
 
 TABLES = ("graphs", "aill", "time", "size", "returns", "unseen")
+MOST_SEEDS = 10_000
 MINUTES = 5.0  # of each cell where methods are compared
 
 
@@ -381,9 +383,14 @@ def parse_seeds(text: str) -> list[int]:
     try:
         for part in text.split(","):
             low, dash, high = part.partition("-")
-            seeds += range(int(low), int(high) + 1) if dash else [int(part)]
-    except ValueError:
+            some = range(int(low), int(high if dash else low) + 1)
+            if len(seeds) + some[-1] - some[0] >= MOST_SEEDS:
+                raise OocdmError(
+                    f"Option --seeds: expected at most {MOST_SEEDS:,} seeds, got {short(text)}."
+                )
+            seeds += some
+    except (ValueError, IndexError):
         seeds = []
     if not seeds:
-        raise OocdmError(f"Option --seeds: expected such as 0, 0-2 or 0,3,7, got {text!r}.")
-    return seeds
+        raise OocdmError(f"Option --seeds: expected such as 0, 0-2 or 0,3,7, got {short(text)}.")
+    return list(read(list[Seed], seeds, "Option --seeds"))

@@ -43,6 +43,8 @@ from oocdm.schema import Boolean, Field, Schema
 
 logger = logging.getLogger(__name__)
 
+TRIES = 3  # to read a dataset that others replace meanwhile
+
 _NAN_ADVICE = "NaN is not a value; write null where a value is missing."
 
 # What every dataset folder has beside the tables of its classes; people forget to write them.
@@ -96,7 +98,20 @@ def read_log(folder: str | os.PathLike[str]) -> Log:
 Write one with `Dataset.save` or `oocdm collect`.
     """
     path = Path(folder)
-    contents = Contents.of(path, DataError)
+    for _ in range(TRIES):
+        contents = Contents.of(path, DataError)
+        try:
+            return _read(contents)
+        except DataError:
+            if not contents.is_replaced():
+                raise
+    raise DataError(
+        f"`{path}` was replaced {TRIES} times while it was read. Read it when nobody writes to it."
+    )
+
+
+def _read(contents: Contents) -> Log:
+    path = contents.folder
     schema = _read_schema(contents)
     tables = {}
     for name in schema.classes:

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from oocdm.discovery.gains import Gains, gains_of_clusters
 from oocdm.graph import Structure
+from oocdm.models.memory import Fit, largest_fit, measure
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.parts.pairs import Pairs
 from oocdm.models.prediction import Predictions
@@ -67,6 +68,14 @@ def _surer(one: Gains, other: Gains) -> Gains:
     return one.replaced(other, surely[1] > surely[0])
 
 
+@torch.no_grad()
+def fit_of_unexplained(model: OocdmModel, structure: Structure, data: Prepared) -> Fit:
+    """How many transitions are looked at once, and what that takes: of the most costly class."""
+    rows = model.structures(structure)
+    fits = [_Functions(model, c).at_once(rows, data) for c in model.predictors]
+    return Fit(min(f.size for f in fits), max(f.taken for f in fits))
+
+
 class _Functions:
     """Random functions of what the objects of a class could read, and the errors of a model."""
 
@@ -86,6 +95,19 @@ class _Functions:
         pairs = present[self.c].shape[1] * sum(p.shape[1] for p in present.values())
         return min(len(data), max(PAIRS // max(pairs, 1), 1024))
 
+    def at_once(self, rows: Structures, data: Prepared) -> Fit:
+        """How many transitions fit into the budget of the data, and what they take."""
+        objects = [p.shape[1] for p in data.rows(slice(0, 1)).inputs.present.values()]
+        most = max(NUMBERS // (max(objects) ** 2 * NUM * len(objects)), 8)
+
+        def taken(num: int) -> int:
+            # Others, since the first ones give features their units.
+            others, some = _Functions(self.model, self.c), data.rows(data.fullest(num))
+            return measure(lambda: others.chunk(rows, some)).peak
+
+        most, limits = min(most, self.num(data)), (data.budget.working, data.budget.largest)
+        return data.fit(f"unexplained {self.c}", lambda: largest_fit(taken, most, *limits))
+
     def by_target(self, of_components: Tensor) -> Tensor:
         """Sums over the components of each target."""
         shape = (*of_components.shape[:-1], len(self.fields))
@@ -101,18 +123,20 @@ class _Functions:
         return own, max(num, 1) * torch.eye(len(own)), with_errors
 
     def chunks(self, rows: Structures, data: Prepared) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """What `chunk` gives, as many transitions at a time as fit into memory."""
+        num, size = self.num(data), max(self.at_once(rows, data).size, 1)
+        for i in range(0, num, size):
+            yield self.chunk(rows, data.rows(slice(i, min(i + size, num))))
+            data.budget.ceiling.hold()
+
+    def chunk(self, rows: Structures, some: Prepared) -> tuple[Tensor, Tensor, Tensor]:
         """Features (batch, object, feature), errors and what is known (.., component).
 
         Errors are 0 where they are not known.
         """
-        num = self.num(data)
-        objects = [p.shape[1] for p in data.rows(slice(0, 1)).inputs.present.values()]
-        size = max(NUMBERS // (max(objects) ** 2 * NUM * len(objects)), 8)
-        for i in range(0, num, size):
-            some = data.rows(slice(i, min(i + size, num)))
-            (found,) = self.model(some.inputs, rows)
-            errors, known = self._errors(some, found)
-            yield self._features(some), errors, known
+        (found,) = self.model(some.inputs, rows)
+        errors, known = self._errors(some, found)
+        return self._features(some), errors, known
 
     def _errors(self, some: Prepared, found: Predictions) -> tuple[Tensor, Tensor]:
         predicted, targets, columns, known = found.classes[self.c], some.targets, [], []

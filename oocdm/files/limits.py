@@ -12,6 +12,7 @@ VARIABLE = "OOCDM_LIMITS"  # of the environment: multiplies all limits
 
 LIMITS: dict[str, int] = {
     "bytes of JSON": 100 * 10**6,
+    "values of JSON": 10 * 10**6,
     "levels of JSON": 50,
     "characters of a number": 100,
     "bytes of weights": 4 * 10**9,

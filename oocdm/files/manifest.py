@@ -87,6 +87,13 @@ class Contents:
         """The value that a file holds as JSON."""
         return parse_json(self.read(name), self.folder / name, self.error)
 
+    def is_replaced(self) -> bool:
+        """Whether somebody has put other files in the place of these meanwhile."""
+        try:
+            return Contents.of(self.folder, self.error).checksums != self.checksums
+        except self.error:
+            return False
+
     def warn_if_unlisted(self) -> None:
         """Say that nothing vouches for the files, if there is no manifest."""
         if self.checksums is None:

@@ -7,9 +7,10 @@ import os
 import re
 import stat
 from collections import Counter
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from oocdm.errors import OocdmError, short
 from oocdm.files.limits import check_limit
@@ -19,7 +20,7 @@ from oocdm.files.os_errors import told_as
 # A text that never ends goes to the end: else it would be looked for again from each of its quotes.
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _NUMBER = re.compile(r"[-+.\w]+")
-_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def read_bytes(path: Path, what: str, error: type[OocdmError], is_named: bool = False) -> bytes:
@@ -54,16 +55,23 @@ def parse_json(content: bytes, path: Path, error: type[OocdmError]) -> Any:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
         raise _unreadable(path, reason, error) from None
-    # Looked at before it is parsed: both depth and length could stop Python itself.
+    # Looked at before it is parsed: number, depth and length could stop Python itself.
     bare = _TEXT.sub("", text)
-    depth = max(accumulate(_STEPS[c] for c in bare if c in _STEPS), default=0)
-    check_limit(path, "levels of JSON", depth, error)
+    check_limit(path, "values of JSON", sum(map(bare.count, ",[{")), error)
+    check_limit(path, "levels of JSON", _depth(bare), error)
     longest = max(map(len, _NUMBER.findall(bare)), default=0)
     check_limit(path, "characters of a number", longest, error)
     try:
         return json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as reason:
         raise _unreadable(path, reason, error) from None
+
+
+def _depth(bare: str) -> int:
+    """How many lists and objects are open at once, at most."""
+    brackets = np.frombuffer(bare.encode().translate(None, _NO_BRACKETS), dtype=np.uint8)
+    opens = (brackets == ord("[")) | (brackets == ord("{"))
+    return int(np.where(opens, 1, -1).cumsum().max(initial=0))
 
 
 def _unreadable(path: Path, reason: Exception, error: type[OocdmError]) -> OocdmError:

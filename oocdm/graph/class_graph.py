@@ -369,7 +369,8 @@ class ClassGraph(AbstractGraph[Edge]):
         rows = data.get("edges")
         if not isinstance(rows, list):
             raise GraphError('Graph: expected a JSON object with a list under the key "edges".')
-        return ClassGraph.parse(schema, [str(row) for row in rows])
+        names = [str(row) for row in rows]
+        return ClassGraph.parse(schema, names)._said_once(names)
 
     def _edge(self, place: int) -> Edge:
         return self.space.edges[place]

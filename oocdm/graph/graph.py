@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -155,6 +156,17 @@ class AbstractGraph(ABC, Generic[E]):
         return compare_masks(self.mask[chosen], true.mask[chosen])
 
     # ---------------------------------------------------------------- exporting
+
+    def _said_once(self, rows: Sequence[str]) -> Self:
+        """The graph itself, if the rows that it was read from say each of its edges once."""
+        said = Counter(str(edge) for row in rows for edge in self._parse_row(row))
+        again = [edge for edge, times in said.items() if times > 1]
+        if again:
+            raise GraphError(
+                f"Graph: expected every edge once, got `{again[0]}` {said[again[0]]} times. "
+                "Leave out the others."
+            )
+        return self
 
     def to_networkx(self, evidence: EvidenceByEdge | None = None) -> networkx.DiGraph[str]:
         """A directed graph from sources such as `Block[*].s1` to targets such as `Total.s1'`.

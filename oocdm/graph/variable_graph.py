@@ -135,7 +135,7 @@ class VariableGraph(AbstractGraph[VariableEdge]):
         graph = VariableGraph.parse(*([str(name) for name in each or ()] for each in lists))
         for name in (*graph.inputs, *graph.outputs):
             Variable.of(schema, name)
-        return graph
+        return graph._said_once([str(row) for row in data["edges"]])
 
     def _edge(self, place: int) -> VariableEdge:
         row, column = divmod(place, len(self.outputs))

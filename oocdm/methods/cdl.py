@@ -21,7 +21,7 @@ from oocdm.models.variable_model import (
     TwoLayers,
     parents_of,
 )
-from oocdm.reading import Count
+from oocdm.reading import Count, Size
 
 ENCODER_WIDTH, PREDICTOR_WIDTH = 64, 32
 MAX_SCORED = 5000
@@ -61,7 +61,7 @@ class Cdl(AbstractVariableMethod):
     name: ClassVar[str] = "cdl"
 
     threshold: float | None = 0.1
-    encoding: Count | None = None  # channels of a variable; by default they grow with the objects
+    encoding: Size | None = None  # channels of a variable; by default they grow with the objects
     max_scored: Count | None = MAX_SCORED  # transitions used by one discovery, at most
 
     @classmethod

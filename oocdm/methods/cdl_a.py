@@ -13,7 +13,7 @@ from oocdm.methods.cdl import Cdl, CdlModel
 from oocdm.methods.variable_method import ENCODING, WidthByObjects
 from oocdm.models.initial import xavier
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting
-from oocdm.reading import Count
+from oocdm.reading import Size
 
 HEADS = 2
 KEYS = WidthByObjects(64, 16, 32, 256)
@@ -56,7 +56,7 @@ class CdlA(Cdl):
 
     name: ClassVar[str] = "cdl-a"
 
-    keys: Count | None = None  # width of keys; by default it grows with the objects
+    keys: Size | None = None  # width of keys; by default it grows with the objects
 
     def __post_init__(self) -> None:
         super().__post_init__()

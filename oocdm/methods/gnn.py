@@ -12,7 +12,7 @@ from oocdm.errors import ModelError
 from oocdm.graph import Variable
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, TwoLayers
-from oocdm.reading import Count, check_fields
+from oocdm.reading import Size, check_fields
 from oocdm.schema import Schema
 
 
@@ -20,12 +20,12 @@ from oocdm.schema import Schema
 class GnnWidths:
     """Widths of the network's parts."""
 
-    node: Count = 32
-    action: Count = 8
-    edge: Count = 32
-    edge_hidden: Count = 32
-    node_hidden: Count = 40
-    decoder_hidden: Count = 32
+    node: Size = 32
+    action: Size = 8
+    edge: Size = 32
+    edge_hidden: Size = 32
+    node_hidden: Size = 40
+    decoder_hidden: Size = 32
 
     def __post_init__(self) -> None:
         check_fields(self, error=ModelError)

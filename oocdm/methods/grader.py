@@ -23,7 +23,7 @@ from oocdm.models.variable_model import (
     TwoLayers,
     parents_of,
 )
-from oocdm.reading import Count, Range, Share
+from oocdm.reading import Range, Share, Size
 
 ENCODER_WIDTH, STATE_WIDTH = 64, 64
 
@@ -80,7 +80,7 @@ class Grader(AbstractVariableMethod):
     max_samples: Annotated[int, Range(at_least=LEAST_SAMPLES)] = 1000
     # Tests that run side by side; by default as many as threads.
     workers: Annotated[int, Range(at_least=1, at_most=1024)] | None = None
-    encoding: Count | None = None  # channels of a variable; by default they grow with the objects
+    encoding: Size | None = None  # channels of a variable; by default they grow with the objects
 
     @property
     def weighs_beliefs(self) -> bool:

@@ -11,7 +11,7 @@ from torch.nn import functional
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
 from oocdm.methods.variable_method import WidthByObjects
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Setting, Stack
-from oocdm.reading import Count
+from oocdm.reading import Size
 
 WIDTH = WidthByObjects(64, 16, 64, 256)
 
@@ -47,7 +47,7 @@ class Mlp(AbstractDenseMethod):
 
     name: ClassVar[str] = "mlp"
 
-    width: Count | None = None  # of each layer; by default it grows with the objects
+    width: Size | None = None  # of each layer; by default it grows with the objects
 
     def network(self, setting: Setting) -> AbstractVariableModel:
         return MlpModel(setting, WIDTH(setting.counts, self.width))

@@ -30,7 +30,7 @@ from oocdm.models.oocdm.parts.pairs import Pairs
 from oocdm.models.oocdm.predictor import LATE
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
-from oocdm.reading import Count, NotNegative, Positive, Probability, Range, Share
+from oocdm.reading import Count, NotNegative, Positive, Probability, Range, Share, Size
 from oocdm.schema import Schema
 
 Objective = Literal["any-structure", "three-graphs"]
@@ -63,7 +63,7 @@ class Oocdm(AbstractClassMethod):
     false_discovery_rate: Share = 0.05  # expected share of wrong edges among those found
     threshold: float | None = None  # nats that an edge must add, instead of the two above
     path_threshold: float = 0.02  # nats that a path of a predictor must add
-    num_graphs: Count = 32  # different structures in a batch
+    num_graphs: Size = 32  # different structures in a batch
     contested_weight: Positive = 10.0  # how much more often neighbours turn a contested element
     edge_probability: Probability = 0.9  # lambda of the paper, with "three-graphs"
     alpha: NotNegative = 1.0  # weight of the full graph, with "three-graphs"

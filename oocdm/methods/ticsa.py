@@ -16,7 +16,7 @@ from oocdm.methods.method import Inquiry, LearningState, Term
 from oocdm.methods.variable_method import AbstractVariableMethod, WidthByObjects
 from oocdm.models.variable_model import AbstractVariableModel, Encoded, Masks, Setting, TwoLayers
 from oocdm.models.world_model import AbstractWorldModel
-from oocdm.reading import Count, NotNegative
+from oocdm.reading import NotNegative, Size
 
 ENCODER_WIDTH, ENCODING, PREDICTOR_WIDTH = 32, 4, 32
 WIDTH = WidthByObjects(24, 4, 32, 64)
@@ -66,7 +66,7 @@ class Ticsa(AbstractVariableMethod):
     name: ClassVar[str] = "ticsa"
 
     sparsity: NotNegative = 1.0  # nats that all edges into an output cost together
-    width: Count | None = None  # of the first layer; by default it grows with the objects
+    width: Size | None = None  # of the first layer; by default it grows with the objects
 
     def network(self, setting: Setting) -> AbstractVariableModel:
         return TicsaModel(setting, WIDTH(setting.counts, self.width))

@@ -5,17 +5,20 @@ Nothing here looks at the machine: the same work within the same budget is alway
 
 from __future__ import annotations
 
+import math
 import re
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from oocdm.errors import ModelError, OocdmError
 from oocdm.models.allocator import release_freed_memory
+
+T = TypeVar("T")
 
 GIB = 2**30
 DEFAULT_MEMORY = 4 * GIB  # bytes that a fit may take
@@ -33,6 +36,23 @@ class Used:
 
     peak: int
     kept: int
+
+
+class TooMuch(Exception):
+    """What raises where work would take more memory than it may."""
+
+
+def within(most: int, work: Callable[[], T]) -> T:
+    """The outcome of some work, or `TooMuch` before its tensors take more than so many bytes.
+
+    >>> import torch
+    >>> within(1000, lambda: torch.zeros(10**12))
+    Traceback (most recent call last):
+    ...
+    oocdm.models.memory.TooMuch: more than 0 MiB
+    """
+    with _Meter(most):
+        return work()
 
 
 def measure(work: Callable[[], object]) -> Used:
@@ -57,9 +77,10 @@ class _Meter(TorchDispatchMode):
         # Nothing here is compiled, and torch would load its compiler to be told so: a second.
         return False
 
-    def __init__(self) -> None:
+    def __init__(self, most: float = math.inf) -> None:
         super().__init__()
         self.now = self.peak = 0
+        self.most = most  # bytes, from which on it raises `TooMuch`
         self._alive: dict[int, weakref.ref[Any]] = {}
 
     def __torch_dispatch__(
@@ -72,6 +93,8 @@ class _Meter(TorchDispatchMode):
         given = {
             id(storage) for storage in _storages((args, (*kwargs.values(),) if kwargs else ()))
         }
+        if args and not given and self.now + _least_bytes(args[0]) > self.most:
+            raise TooMuch(f"more than {say_memory(self.most)}")
         found = function(*args, **(kwargs or {}))
         for storage in _storages(found):
             # A view has the storage of what it is a view of.
@@ -89,6 +112,14 @@ class _Meter(TorchDispatchMode):
         self._alive[key] = weakref.ref(storage, forget)
         self.now += size
         self.peak = max(self.peak, self.now)
+        if self.now > self.most:
+            raise TooMuch(f"more than {say_memory(self.most)}")
+
+
+def _least_bytes(shape: object) -> int:
+    """What a new tensor of some shape takes at least; 0 if this is no shape."""
+    is_shape = isinstance(shape, list | tuple) and all(isinstance(each, int) for each in shape)
+    return math.prod(shape) if is_shape else 0  # type: ignore[call-overload]
 
 
 def _storages(tree: object) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from oocdm.reading.ranges import (
     Range,
     Seed,
     Share,
+    Size,
 )
 from oocdm.reading.reader import check_fields, read, read_parts
 from oocdm.reading.yaml_text import read_yaml
@@ -26,6 +27,7 @@ __all__ = [
     "Range",
     "Seed",
     "Share",
+    "Size",
     "check_fields",
     "checked",
     "known_name",

@@ -17,6 +17,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _PLAIN = {int, float, bool, str, None, NoneType, Any, ..., Path, os.PathLike, Callable}
+# What torch says where it gets no memory, or where not even the bytes can be counted.
+_OF_MEMORY = ("DefaultCPUAllocator", "out of memory", "Storage size calculation overflowed")
 _CONTAINERS = {Union, UnionType, list, tuple, dict, Iterable, Sequence, Mapping}
 
 
@@ -53,11 +55,24 @@ def checked(error: type[OocdmError]) -> Callable[[Callable[P, T]], Callable[P, T
                 if name in hints and value is not parameter.default:
                     given.arguments[name] = reader.read(hints[name], value, name)
             reader.raise_problems(where, error)
-            return run(*given.args, **given.kwargs)
+            try:
+                return run(*given.args, **given.kwargs)
+            except (MemoryError, RuntimeError) as problem:
+                if not _is_of_memory(problem):
+                    raise
+                raise error(
+                    f"{where}: there is not enough memory for that ({str(problem)[:200]}). Ask "
+                    "for less at once: fewer samples, steps or worlds, or smaller sizes."
+                ) from None
 
         return called
 
     return decorate
+
+
+def _is_of_memory(problem: Exception) -> bool:
+    """Whether NumPy or torch got no memory; of others torch says nothing but a text."""
+    return isinstance(problem, MemoryError) or any(t in str(problem) for t in _OF_MEMORY)
 
 
 def _is_checked(hint: Any) -> bool:

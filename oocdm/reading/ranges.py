@@ -62,6 +62,8 @@ class Range:
 ANY = Range()
 Count = Annotated[int, Range(at_least=1)]
 CountOrZero = Annotated[int, Range(at_least=0)]
+# Of what takes memory by its number, such as units of a layer, or structures in a batch.
+Size = Annotated[int, Range(at_least=1, at_most=2**16)]
 Seed = CountOrZero
 Positive = Annotated[float, Range(above=0)]
 NotNegative = Annotated[float, Range(at_least=0)]

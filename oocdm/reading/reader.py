@@ -31,6 +31,7 @@ from oocdm.errors import OocdmError, short, suggest
 from oocdm.reading.ranges import ANY, LARGEST, Range
 
 MOST_SHOWN = 10  # problems in one message
+MOST_NOTED = 1000  # problems, after which no more are looked for
 
 _NO_ROW = (str, bytes, Mapping)  # what can be iterated over, but is no list of anything
 
@@ -120,13 +121,16 @@ class Reader:
         if len(rows) == 1:
             raise error(f"{where}: {rows[0]} {advice}".strip())
         shown = [f"- {row}" for row in rows[:MOST_SHOWN]]
+        least = "at least " if len(rows) > MOST_NOTED else ""
         if len(rows) > MOST_SHOWN:
-            shown.append(f"- and {len(rows) - MOST_SHOWN} more.")
-        told = "\n".join([f"{where}: {len(rows)} problems:", *shown, advice])
+            shown.append(f"- and {least}{len(rows) - MOST_SHOWN} more.")
+        told = "\n".join([f"{where}: {least}{len(rows)} problems:", *shown, advice])
         raise error(told.strip())
 
     def read(self, hint: Any, value: Any, place: str) -> Any:
         """A value as a hint declares it, or anything if a problem was found."""
+        if len(self.problems) > MOST_NOTED:
+            return value
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is Annotated:
             return self.annotated(arguments[0], arguments[1:], value, place)
@@ -317,6 +321,8 @@ class Reader:
     ) -> None:
         """Note keys that are not known, and those that are missing."""
         for key in value:
+            if len(self.problems) > MOST_NOTED:
+                return
             if key not in known:
                 hint = suggest(str(key), known)
                 self.problems.append((place, f"there is no `{short(key, quote=False)}`. {hint}"))

@@ -45,7 +45,7 @@ from oocdm.methods import (
     method_from_json,
     method_names,
 )
-from oocdm.models.memory import DEFAULT_MEMORY, read_memory
+from oocdm.models.memory import DEFAULT_MEMORY, TooMuch, read_memory, within
 from oocdm.models.scales import Scales
 from oocdm.models.world_model import AbstractWorldModel
 from oocdm.reading import NotNegative, Seed, checked
@@ -284,10 +284,11 @@ def _load(contents: Contents, settings: Settings, method: type[AbstractMethod] |
     schema = read_schema(contents)
     chosen = _method_of(contents.folder, settings.method, method)
     model, learned = (
-        _read_model(contents, name, chosen, settings.counts, schema) for name in (MODEL, LEARNED)
+        _read_model(contents, name, chosen, settings, schema) for name in (MODEL, LEARNED)
     )
-    graph, evidence, prediction_graph = read_graph(contents, model.edges)
-    history = read_history(contents)
+    least = min(getattr(chosen, "threshold", None) or 0.0, 0.0)
+    graph, evidence, prediction_graph = read_graph(contents, model.edges, least)
+    history = read_history(contents, model.edges)
     return FitResult(
         *(model, graph, prediction_graph, evidence, learned, chosen),
         settings.seed,
@@ -306,12 +307,13 @@ def _read_model(
     contents: Contents,
     name: str,
     method: AbstractMethod,
-    counts: dict[str, int] | None,
+    settings: Settings,
     schema: Schema,
 ) -> AbstractWorldModel:
+    parts = method.predicted(schema), Scales.unit(schema), settings.counts
     try:
-        model = method.build(method.predicted(schema), Scales.unit(schema), counts)
-    except (RuntimeError, TypeError, MemoryError) as error:  # such as one of any size
+        model = within(settings.memory, lambda: method.build(*parts))
+    except (RuntimeError, TypeError, MemoryError, TooMuch) as error:  # such as one of any size
         raise ModelError(
             f"Run {contents.folder}: its schema and settings make no network: "
             f"{str(error).splitlines()[0]}. Were they changed?"

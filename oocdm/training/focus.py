@@ -9,7 +9,8 @@ in the end takes the place of what was found before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,20 +20,24 @@ from torch import Tensor
 from oocdm.data.clusters import MIN_CLUSTERS
 from oocdm.data.dataset import Dataset
 from oocdm.discovery import Discovery
-from oocdm.discovery.gains import Gains, element_gains, gains_of_clusters, target_gains
-from oocdm.discovery.unexplained import SURE, what_is_unexplained
+from oocdm.discovery.gains import Gains, element_gains, gains_of_clusters, portions, target_gains
+from oocdm.discovery.unexplained import SURE, fit_of_unexplained, what_is_unexplained
 from oocdm.graph import Structure
 from oocdm.methods import Oocdm
 from oocdm.methods.method import AbstractMethod, Inquiry, LearningState, Term
+from oocdm.models.allocator import release_freed_memory
+from oocdm.models.memory import Fit, largest_fit, measure
 from oocdm.models.oocdm.excerpt import excerpt_of, places_of, take_out, within
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.predictor import LATE
 from oocdm.models.prepared import Budget, Prepared, Receivers
+from oocdm.models.world_model import Structures
+from oocdm.training import confirm
 from oocdm.training.batch import Batch
 from oocdm.training.clock import Clock
 from oocdm.training.confirm import Confirmation, falling
 from oocdm.training.optimiser import make_optimiser
-from oocdm.training.plan import rows_at_once
+from oocdm.training.plan import KEPT_SHARE, Standing, rows_that_fit
 
 UNEXPLAINED = 0.004  # nats that random functions must explain
 BATCH = 48  # few transitions and many steps: one has many pairs of objects
@@ -53,6 +58,7 @@ MOST_OBJECTS = 64  # of a class, where pairs of objects can still be gone throug
 KEPT = 2**28  # bytes of what is read of the data, made when needed if it is more
 
 Tell = Callable[[int, int, float], None]  # steps done, of how many, and the loss
+TellOfPart = Callable[[int, float], None]  # steps of an excerpt that are done, and the loss
 
 
 @dataclass(frozen=True)
@@ -81,87 +87,174 @@ class Focus:
     held_out_rows: np.ndarray | None
     rng: np.random.Generator
     clock: Clock
-    tell: Tell
 
-    def run(self) -> list[Outcome]:
+    def run(self, tell: Tell) -> list[Outcome]:
         """Targets that are better learned alone, some at a time."""
         names, outcomes = self.unexplained(), []
+        # Steps of an excerpt, at most.
+        each = FULL_STEPS + (TRIM_ROUNDS + ROUNDS) * ROUND_STEPS + confirm.ROUNDS * confirm.STEPS
+        total = -(-len(names) // AT_ONCE) * each
+
+        def tell_of_all(done: int, loss: float) -> None:
+            tell(i // AT_ONCE * each + done, total, loss)
+
         for i in range(0, len(names), AT_ONCE):
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(int(self.rng.integers(2**31)))
                 part = excerpt_of(self.model, names[i : i + AT_ONCE])
-            lesson = Lesson(self, part)
-            lesson.learn_full(self.tell)
-            outcome = lesson.search(self.tell) if self.clock.share < 1 else None
+            outcome = Lesson(self, part).learn(tell_of_all)
             if outcome is not None:
                 outcomes.append(outcome)
         return outcomes
 
     def unexplained(self) -> list[str]:
         """The targets of which more can be explained."""
-        layout, idle = self.estimate.layout, self.model.idle
-        self.model.idle = frozenset()
-        try:
-            budget = replace(self.training.budget, kept=0)
-            order = self.rng.permutation(len(self.training_data))
-            data = (
-                Prepared.of(self.model, self.training_data, order, budget),
-                Prepared.of(self.model, self.held_out_data, self.held_out_rows, budget),
-            )
-            gains = what_is_unexplained(self.model, self.estimate, *data)
-        finally:
-            self.model.idle = idle
+        order = self.rng.permutation(len(self.training_data))
+        with self._all_read():
+            gains = what_is_unexplained(self.model, self.estimate, *self._looked_at(order))
         is_more = gains.mean > np.maximum(UNEXPLAINED, SURE * gains.error)
         is_more &= gains.groups >= MIN_CLUSTERS
-        return [t for t, more in zip(layout.edges.targets, is_more, strict=True) if more]
+        targets = self.estimate.layout.edges.targets
+        return [t for t, more in zip(targets, is_more, strict=True) if more]
+
+    def fit(self) -> Fit:
+        """The fewest rows that are done at once, 0 if not all work fits, and what all takes.
+
+        It is measured on as many targets as are learned at once, those with the most outputs.
+        """
+        with self._all_read():
+            most = self.estimate | self.free
+            looked = fit_of_unexplained(self.model, most, self._looked_at()[0])
+        part = excerpt_of(self.model, _widest(self.model)[:AT_ONCE])
+        learned = Lesson(self, part, keeps=False).fit()
+        return Fit(min(looked.size, learned.size), max(looked.taken, learned.taken))
+
+    @contextmanager
+    def _all_read(self) -> Iterator[None]:
+        """Let the model read all that it can, with what only pairs read."""
+        idle, self.model.idle = self.model.idle, frozenset()
+        try:
+            yield
+        finally:
+            self.model.idle = idle
+
+    def _looked_at(self, order: np.ndarray | None = None) -> tuple[Prepared, Prepared]:
+        """What the model reads of all data, those to learn from in some order."""
+        budget = replace(self.training.budget, kept=0)
+        return (
+            Prepared.of(self.model, self.training_data, order, budget),
+            Prepared.of(self.model, self.held_out_data, self.held_out_rows, budget),
+        )
 
 
-def focus_bytes(model: OocdmModel, *data: Dataset) -> int:
-    """What it takes beside the model: of as many targets as there may be at once."""
-    part = excerpt_of(model, model.schema.all_targets[:AT_ONCE])
-    taken = 3 * sum(p.nbytes for p in part.parameters())  # with gradients and Adam's moments
-    for each in data:
-        prepared = Prepared.of(part, each, budget=Budget(kept=0))
-        kept = prepared.num_bytes
-        taken += kept if kept <= KEPT else prepared.rows(slice(0, BATCH)).num_bytes
-    return taken
+@dataclass(frozen=True)
+class Room:
+    """The memory of an excerpt: bytes that it takes all the time, and the budget of its work."""
+
+    stays: int
+    update: int  # bytes of a step of the optimiser
+    budget: Budget
+
+    @staticmethod
+    def of(model: OocdmModel, part: OocdmModel, budget: Budget, data: Sequence[Prepared]) -> Room:
+        """For an excerpt of a model and what it reads, within the budget of all work."""
+        one = Standing.of(part, "adam", 0)  # with a copy, of before the last round
+        learned = sum(p.nbytes for p in model.parameters())  # in excerpts before this one
+        stays = one.weights + one.optimiser + one.gradients + learned
+        free = max(budget.largest - stays, 0)
+        most = min(KEPT, free // KEPT_SHARE)
+        inputs = sum(size for size in (each.num_bytes for each in data) if size <= most)
+        largest = free - inputs
+        inside = replace(budget, working=min(budget.working, largest), largest=largest, kept=most)
+        return Room(stays + inputs, one.update, inside)
 
 
 class Lesson:
     """Learning an excerpt: first under all that may be there, then around an estimate."""
 
-    def __init__(self, focus: Focus, part: OocdmModel) -> None:
+    def __init__(self, focus: Focus, part: OocdmModel, keeps: bool = True) -> None:
+        """`keeps` says whether what is read may be kept: to look at a little of it need not."""
         self.focus, self.part = focus, part
         self.rng, self.clock = focus.rng, focus.clock
         assert isinstance(focus.method, Oocdm)
         self.method = replace(focus.method, num_graphs=NUM_GRAPHS)
-        budget = replace(focus.training.budget, kept=KEPT)
-        self.training = Prepared.of(part, focus.training_data, budget=budget)
-        self.held_out = Prepared.of(part, focus.held_out_data, focus.held_out_rows, budget)
+        data = self._read(replace(focus.training.budget, kept=0))
+        self.room = Room.of(focus.model, part, focus.training.budget, data)
+        kept = self.room.budget.kept if keeps else 0
+        self.training, self.held_out = self._read(replace(self.room.budget, kept=kept))
         before, free = (within(s, part.layout) for s in (focus.estimate, focus.free))
         self.free = free | part.layout.ways(LATE)
         self.before, self.full = before, before | self.free
         parameters = [p for p in part.parameters() if p.requires_grad]
         self.optimiser = make_optimiser("adam", [{"params": parameters}])
         self.blur = part.resolution(focus.method.schedule.resolution) or None
-        self.at_once = rows_at_once(self._batch(self.full.flags[None]), part)
+        self.one = self._fit_of_steps(1, self.rng)
+        self.many = self._fit_of_steps(NUM_GRAPHS, np.random.default_rng(0))
         self.judged, self.ranked = (self.held_out.rows(slice(0, n)) for n in (JUDGED, RANKED))
         self.steps = 0
 
+    def learn(self, tell: TellOfPart) -> Outcome | None:
+        """All of it, as long as there is time; None if nothing surely came of it."""
+        release_freed_memory()
+        self.learn_full(tell)
+        outcome = self.search(tell) if self.clock.share < 1 else None
+        self.part.zero_grad(set_to_none=True)
+        release_freed_memory()
+        return outcome
+
+    # ---------------------------------------------------------------- memory
+
+    def fit(self) -> Fit:
+        """The fewest rows that are done at once, 0 if not all work fits, and what all takes."""
+        portion = portions(self.part, self.held_out)
+        fits = [self.one, self.many, self._fit_of_both(), Fit(portion.rows, portion.taken)]
+        most = max(self.room.update, *(each.taken for each in fits))
+        return Fit(min(each.size for each in fits), self.room.stays + most)
+
+    def _read(self, budget: Budget) -> tuple[Prepared, Prepared]:
+        """What the excerpt reads of all data."""
+        focus = self.focus
+        return (
+            Prepared.of(self.part, focus.training_data, budget=budget),
+            Prepared.of(self.part, focus.held_out_data, focus.held_out_rows, budget),
+        )
+
+    def _fit_of_steps(self, num: int, rng: np.random.Generator) -> Fit:
+        """How many rows of a batch with so many structures fit, if they have the most objects."""
+        drawn = self._batch(np.repeat(self.full.flags[None], num, axis=0), rng)
+        fullest = np.resize(self.training.fullest(len(drawn)).numpy(), len(drawn))
+        batch = replace(drawn, data=self.training.rows(torch.as_tensor(fullest)))
+        return rows_that_fit(batch, sum(p.nbytes for p in self.part.parameters()))
+
+    def _fit_of_both(self) -> Fit:
+        """How many transitions fit that the excerpt and the whole model are both asked about."""
+        focus, part = self.focus, self.part
+        rows = focus.model.structures(focus.estimate), part.structures(part.largest())
+        fullest = focus.held_out.fullest(CHUNK)
+
+        def taken(num: int) -> int:
+            data = (each.rows(fullest[:num]) for each in (focus.held_out, self.held_out))
+            return measure(lambda: self._asked(rows, *data)).peak
+
+        most, budget = min(CHUNK, len(self.held_out)), self.room.budget
+        limits = budget.working, budget.largest
+        return self.held_out.fit("both models", lambda: largest_fit(taken, most, *limits))
+
     # ---------------------------------------------------------------- learning
 
-    def learn_full(self, tell: Tell) -> None:
+    def learn_full(self, tell: TellOfPart) -> None:
         """Learn under all that may be there."""
         for i in range(FULL_STEPS):
             loss = self._step(self.full.flags[None], RATE * falling(i / FULL_STEPS))
-            tell(i + 1, FULL_STEPS, loss)
+            tell(i + 1, loss)
             if self.clock.share >= 1:
                 break
 
     def _step(self, structures: np.ndarray, rate: float) -> float:
         self.steps += 1
         self.part.zero_grad(set_to_none=True)
-        loss = self._batch(structures).backward(self.at_once)
+        fit = self.one if len(structures) == 1 else self.many
+        loss = self._batch(structures, self.rng).backward(max(fit.size, 1))
         torch.nn.utils.clip_grad_norm_(
             self.part.parameters(), self.focus.method.schedule.max_gradient_norm
         )
@@ -170,39 +263,50 @@ class Lesson:
         self.optimiser.step()
         return float(loss)
 
-    def _batch(self, structures: np.ndarray) -> Batch:
+    def _batch(self, structures: np.ndarray, rng: np.random.Generator) -> Batch:
         size = max(min(BATCH, len(self.training)) // len(structures), 1) * len(structures)
-        rows = torch.as_tensor(self.rng.integers(len(self.training), size=size))
+        rows = torch.as_tensor(rng.integers(len(self.training), size=size))
         data = self.training.rows(rows)
-        receivers = Receivers.draw(self.part, data, self.rng)
+        receivers = Receivers.draw(self.part, data, rng)
         return Batch(self.part, data, [Term(1.0, structures)], receivers, self.blur)
 
     # ---------------------------------------------------------------- judging
 
-    @torch.no_grad()
     def _gains(self, structure: Structure) -> Gains:
         """What the excerpt under a structure adds to the whole model under its estimate."""
+        focus = self.focus
+        rows = focus.model.structures(focus.estimate), self.part.structures(structure)
+        data = focus.held_out.rows(slice(0, JUDGED)), self.judged
+        size = max(self._fit_of_both().size, 1)
+        gains: list[Tensor] = []
+        known: list[Tensor] = []
+        for i in range(0, len(data[0]), size):
+            some = (each.rows(slice(i, i + size)) for each in data)
+            for found, values in zip((gains, known), self._asked(rows, *some), strict=True):
+                found.append(values)
+            focus.held_out.budget.ceiling.hold()
+        return gains_of_clusters(torch.cat(gains), torch.cat(known), self.judged.cluster)
+
+    @torch.no_grad()
+    def _asked(
+        self, rows: tuple[Structures, Structures], ours: Prepared, theirs: Prepared
+    ) -> tuple[Tensor, Tensor]:
+        """What the excerpt adds to the whole model's score of each target, and what is known."""
         whole, part = self.focus.model, self.part
-        rows = whole.structures(self.focus.estimate), part.structures(structure)
         chosen = {
             c: [list(whole.heads[c].targets).index(v) for v in part.heads[c].targets]
             for c in part.predictors
         }
-        data = self.focus.held_out.rows(slice(0, 4096)), self.held_out.rows(slice(0, 4096))
-        gains, known = [], []
         blur = whole.resolution(self.focus.method.schedule.resolution) if self.blur else None
-        for i in range(0, len(data[0]), CHUNK):
-            ours, theirs = (each.rows(slice(i, i + CHUNK)) for each in data)
-            (before,) = whole(ours.inputs, rows[0])
-            (now,) = part(theirs.inputs, rows[1])
-            old, new = before.log_prob(ours.targets, blur), now.log_prob(theirs.targets, self.blur)
-            gains.append(_summed({c: new[c] - old[c][..., chosen[c]] for c in chosen}))
-            known.append(_summed({c: theirs.targets.known[c].double() for c in chosen}))
-        return gains_of_clusters(torch.cat(gains), torch.cat(known), self.held_out.cluster[:4096])
+        (before,) = whole(ours.inputs, rows[0])
+        (now,) = part(theirs.inputs, rows[1])
+        old, new = before.log_prob(ours.targets, blur), now.log_prob(theirs.targets, self.blur)
+        gains = _summed({c: new[c] - old[c][..., chosen[c]] for c in chosen})
+        return gains, _summed({c: theirs.targets.known[c].double() for c in chosen})
 
     # ---------------------------------------------------------------- searching
 
-    def trim(self, tell: Tell) -> Structure:
+    def trim(self, tell: TellOfPart) -> Structure:
         """Leave out what does no good, from all that may be there: the least helpful first.
 
         A network that always had an input relies on it, cause or not. So it is not asked what it
@@ -223,7 +327,7 @@ class Lesson:
             rows = np.stack([now.flags, *less])
             for i in range(ROUND_STEPS):
                 loss = self._step(rows, ROUND_RATE * falling(i / ROUND_STEPS))
-                tell(number * ROUND_STEPS + i + 1, TRIM_ROUNDS * ROUND_STEPS, loss)
+                tell(FULL_STEPS + number * ROUND_STEPS + i + 1, loss)
             judged = {flags.tobytes(): Structure(layout, flags) for flags in less}
             adds = {key: self._adds(now, each) for key, each in judged.items()}
             added = [adds[flags.tobytes()] for flags in less]
@@ -240,14 +344,14 @@ class Lesson:
         found = target_gains(self.part, self.judged, now, other, self.blur, JUDGED)
         return Gains.joined([found[c] for c in self.part.schema.classes if c in found]).mean
 
-    def search(self, tell: Tell) -> Outcome | None:
+    def search(self, tell: TellOfPart) -> Outcome | None:
         """Learn around an estimate that begins with everything, and discover, until it settles.
 
         None if no target is surely predicted better in the end than before.
         """
         method, estimate, unchanged = self.method, self.trim(tell), 0
         discovery: Discovery | None = None
-        total = ROUNDS * ROUND_STEPS
+        begun = FULL_STEPS + TRIM_ROUNDS * ROUND_STEPS  # where trimming ends at the latest
         for number in range(ROUNDS):
             before = self.part.copy()
             contested = self.part.layout.structure(False, False)
@@ -260,7 +364,7 @@ class Lesson:
                 terms = method.objective(now, self.rng)
                 rate = ROUND_RATE * falling(i / ROUND_STEPS)
                 loss = self._step(np.asarray(terms[0].structures), rate)
-                tell(done + 1, total, loss)
+                tell(begun + done + 1, loss)
             inquiry = Inquiry(
                 *(self.part, self.held_out, estimate, self.free, self._weights()), before=before
             )
@@ -282,11 +386,14 @@ class Lesson:
             return self._only(is_better, discovery, estimate, unchanged)
         return Outcome(self.part, discovery, estimate, unchanged >= PATIENCE)
 
-    def _confirmed(self, found: Discovery, tell: Tell) -> Discovery:
+    def _confirmed(self, found: Discovery, tell: TellOfPart) -> Discovery:
         """What is found once doubtful edges have been learned both ways."""
+        done = FULL_STEPS + (TRIM_ROUNDS + ROUNDS) * ROUND_STEPS
 
         def step(rows: np.ndarray, share: float) -> None:
-            tell(0, 1, self._step(rows, 0.5 * ROUND_RATE * falling(share)))
+            nonlocal done
+            done += 1
+            tell(done, self._step(rows, 0.5 * ROUND_RATE * falling(share)))
 
         return Confirmation(
             *(self.method, self.part, self.held_out, self.free, self._weights(), step),
@@ -347,6 +454,16 @@ class Trial:
         if added[best] >= HARM:
             return self.variants[best]
         return self.variants[0] if added[0] >= -TRIFLE else nothing
+
+
+def _widest(model: OocdmModel) -> list[str]:
+    """All targets, those with the most outputs first."""
+    outputs = {
+        f"{c}.{v}": field.size * (field.num_codes if field.is_choice else 1)
+        for c in model.predictors
+        for v, field in model.heads[c].targets.items()
+    }
+    return sorted(outputs, key=lambda name: -outputs[name])
 
 
 def _summed(by_class: dict[str, Tensor]) -> Tensor:

@@ -15,7 +15,7 @@ from oocdm.errors import ModelError
 from oocdm.graph import Structure
 from oocdm.methods.method import AbstractMethod, Term
 from oocdm.models.allocator import Ceiling
-from oocdm.models.memory import measure
+from oocdm.models.memory import TooMuch, measure, say_memory, within
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.parts.pairs import Pairs
 from oocdm.models.prepared import Budget, Prepared, Receivers
@@ -56,7 +56,14 @@ class Material:
             torch.manual_seed(seed)
             scales = Scales.measure(transitions)
             schema = method.predicted(data.schema)
-            self.model = method.build(schema, scales, data.max_counts)
+            try:
+                self.model = within(memory, lambda: method.build(schema, scales, data.max_counts))
+            except (TooMuch, OverflowError):
+                raise ModelError(
+                    f"fit: `memory`: expected room for the network, got {say_memory(memory)}, "
+                    f"which is less than its weights alone take. Give more, or make the sizes "
+                    f"among the options of the method `{method.name}` smaller."
+                ) from None
         del transitions
         used = measure(lambda: self.model.measure(self._spread(MEASURED)))
         self.model.measure(self._spread(MEASURED * memory // WORKING_SHARE // max(used.peak, 1)))

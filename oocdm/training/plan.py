@@ -117,17 +117,17 @@ def make_plan(
     polished: Batch | None,
     held_out: Prepared | None,
     memory: int,
-    focus: int | None = None,
+    focus: Fit | None = None,
 ) -> Plan:
     """Measure a little of each phase; raise a `ModelError` if not even that fits.
 
-    `held_out` are data for discovery, and `focus` are the bytes that learning single targets alone
-    takes; None if there is no such phase.
+    `held_out` are data for discovery, and `focus` is what learning single targets alone takes;
+    None if there is no such phase.
     """
-    learning = _rows_that_fit(learned, standing.gradients)
+    learning = rows_that_fit(learned, standing.gradients)
     polishing = learning
     if polished is not None and (learning.size < len(learned) or len(polished) > len(learned)):
-        polishing = _rows_that_fit(polished, standing.gradients)
+        polishing = rows_that_fit(polished, standing.gradients)
     step = standing.gradients + standing.update
     phases, smallest = {"learning": max(learning.taken, step)}, [learning, polishing]
     if held_out is not None:
@@ -136,7 +136,8 @@ def make_plan(
         phases["discovery"] = standing.gradients + portion.taken
         smallest.append(Fit(portion.rows, portion.taken))
     if focus is not None:
-        phases["focus"] = standing.gradients + focus
+        phases["focus"] = standing.gradients + focus.taken
+        smallest.append(focus)
     if polished is not None:
         phases["polishing"] = max(polishing.taken, step)
     inputs = sum(each.num_bytes for each in prepared if isinstance(each.source, Kept))
@@ -145,20 +146,22 @@ def make_plan(
     too_large = [fit.taken for fit in smallest if fit.size == 0]
     if too_large or estimate.total > memory:
         needed = max([estimate.total, *map(standing.needed, too_large)])
+        is_focus = max(phases, key=lambda name: phases[name]) == "focus"
+        without = ", or learn no targets alone: focus=False" if is_focus else ""
         raise ModelError(
             f"fit: `memory`: expected at least {say_memory(needed)}, got {say_memory(memory)}. "
             f"{estimate} Give more, such as memory='{-(-needed // GIB)}GiB', or leave out fields, "
-            "categories or objects."
+            f"categories or objects{without}."
         )
     return Plan(learning.size, polishing.size, estimate)
 
 
 def rows_at_once(batch: Batch, model: AbstractWorldModel) -> int:
     """How many rows of a batch are gone through at once; one at least."""
-    return max(_rows_that_fit(batch, sum(p.nbytes for p in model.parameters())).size, 1)
+    return max(rows_that_fit(batch, sum(p.nbytes for p in model.parameters())).size, 1)
 
 
-def _rows_that_fit(batch: Batch, gradients: int) -> Fit:
+def rows_that_fit(batch: Batch, gradients: int) -> Fit:
     """How many rows of a batch fit, beside gradients of so many bytes; and all bytes of both."""
     budget = batch.data.budget
 

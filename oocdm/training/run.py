@@ -299,6 +299,7 @@ def _position_to_json(position: Position) -> dict[str, Any]:
 def _position_from_json(data: Any, layout: Layout, path: Path) -> Position:
     found: _Position = read(_Position, data, str(path), ModelError, complete=True)
     rows = found["evidence"]
+    _check_rounds(found["history"], layout.edges, path)
     try:
         changed: dict[str, Any] = {
             "structure": layout.parse(found["structure"]),
@@ -344,10 +345,13 @@ def graph_to_json(graph: Graph, evidence: Evidence, prediction_graph: Graph | No
     return {**graph.to_json(), "table": rows}
 
 
-def read_graph(contents: Contents, edges: AbstractEdgeSpace) -> tuple[Graph, Evidence, Graph]:
+def read_graph(
+    contents: Contents, edges: AbstractEdgeSpace, least: float = 0.0
+) -> tuple[Graph, Evidence, Graph]:
     """The graph of a run, the evidence for all possible edges, and the graph that it predicts with.
 
-    They must agree: of the edges that are not in the graph only undecided ones may predict.
+    They must agree: of the edges that are not in the graph only undecided ones may predict. Limits
+    are at least 0, or the method's threshold if that is less.
     """
     data, path = read_part(contents, GRAPH), contents.folder / GRAPH
     try:
@@ -365,6 +369,12 @@ def read_graph(contents: Contents, edges: AbstractEdgeSpace) -> tuple[Graph, Evi
             f"{path}: expected the edges that the table decides for, but `edges` and `table` "
             f"disagree about {len(differ)}, such as `{edges.names[differ[0]]}`. "
             "Change both alike, or take the file from a copy."
+        )
+    low = np.flatnonzero(evidence.limit < least)  # not where it is NaN
+    if len(low):
+        raise GraphError(
+            f"{path}: `limit`: expected a number of at least {least:g}, got "
+            f"{evidence.limit[low[0]]:g} of `{edges.names[low[0]]}`. Take the file from a copy."
         )
     may_predict = evidence.is_in | (evidence.decision == "undecided")
     wrong = np.flatnonzero((evidence.is_in & ~predicts) | (predicts & ~may_predict))
@@ -393,11 +403,21 @@ def _without_prediction(row: Any) -> Any:
     return {k: v for k, v in row.items() if k != PREDICTS} if isinstance(row, dict) else row
 
 
-def read_history(contents: Contents) -> History:
-    """What a run did."""
-    data, where = read_part(contents, HISTORY), str(contents.folder / HISTORY)
-    found: History = read(History, data, where, ModelError, complete=True)
+def read_history(contents: Contents, edges: AbstractEdgeSpace) -> History:
+    """What a run did, which found no more edges than there may be."""
+    data, where = read_part(contents, HISTORY), contents.folder / HISTORY
+    found: History = read(History, data, str(where), ModelError, complete=True)
+    _check_rounds(found["rounds"], edges, where)
     return found
+
+
+def _check_rounds(rounds: list[_Round], edges: AbstractEdgeSpace, path: Path) -> None:
+    for number, each in enumerate(rounds):
+        if each["edges"] > len(edges):
+            raise ModelError(
+                f"{path}: round {number}: `edges`: expected at most the {len(edges)} that are "
+                f"possible, got {each['edges']}. Take the file from a copy."
+            )
 
 
 def read_seen(contents: Contents, schema: Schema) -> Seen | None:

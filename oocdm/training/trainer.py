@@ -34,7 +34,7 @@ from oocdm.training.calibrated_sigma import calibrate_sigma
 from oocdm.training.clock import Clock
 from oocdm.training.confirm import Confirmation, falling
 from oocdm.training.copies import BATCH_SHARE, learn_copy, steps_of_copy
-from oocdm.training.focus import MOST_OBJECTS, Focus, focus_bytes
+from oocdm.training.focus import MOST_OBJECTS, Focus
 from oocdm.training.given import keep_given, with_given
 from oocdm.training.likelihoods import choose_likelihoods
 from oocdm.training.material import Material
@@ -111,6 +111,7 @@ class Trainer:
         learned = self.method.objective(now, rng)
         polished = [Term(1.0, self._planned.flags[None])]
         material, s = self.material, self.schedule
+        is_focused = self.free.any() and self._focuses
         with torch.random.fork_rng(devices=[]):
             return make_plan(
                 material.standing,
@@ -119,12 +120,18 @@ class Trainer:
                 material.largest_batch(polished, s.polish_batch_size) if s.polish_steps else None,
                 self.held_out if _discovers(self.method) and self.free.any() else None,
                 self.memory,
-                self._focus_bytes() if self.free.any() and self._focuses else None,
+                self._focus(rng, Clock(0.0, None)).fit() if is_focused else None,
             )
 
-    def _focus_bytes(self) -> int:
+    def _focus(self, rng: np.random.Generator, clock: Clock) -> Focus:
+        """What learning single targets alone starts from."""
         assert isinstance(self.model, OocdmModel)  # the methods that focus have them
-        return focus_bytes(self.model, self.training_data, self.material.held_out_data[0])
+        weights = self.priors.weights(self.free.edges)
+        return Focus(
+            *(self.model, self.method, self.position.structure, self.free, weights),
+            *(self.training, self.training_data, self.held_out, *self.material.held_out_data),
+            *(rng, clock),
+        )
 
     @property
     def training(self) -> Prepared:
@@ -322,6 +329,7 @@ class Trainer:
         """Learn doubtful edges both ways, and judge them once more."""
         assert isinstance(self.method, Oocdm)  # the methods that confirm
         s, position, losses = self.schedule, self.position, []
+        assert position.evidence is not None  # as they have discovered
         total = confirm.ROUNDS * confirm.STEPS
         blur = self.model.resolution(s.resolution) if s.resolution else None
 
@@ -334,7 +342,7 @@ class Trainer:
         found = Confirmation(
             *(self.method, self.model, self.held_out, self.free, weights, step),
             is_late=lambda: clock.share >= 1,
-        ).run(Discovery(position.structure, self.evidence))
+        ).run(Discovery(position.structure, position.evidence))
         position.structure, position.evidence = found.structure, found.evidence
         position.found.append(found.structure.edges)
         position.record(len(losses), losses, clock.share >= 1)
@@ -345,19 +353,14 @@ class Trainer:
 
     def _focus_round(self, callback: Callback | None, clock: Clock) -> None:
         """Learn alone what a richer network predicts better."""
-        assert isinstance(self.model, OocdmModel)  # the methods that focus have them
+        assert isinstance(self.model, OocdmModel)
         position, losses = self.position, []
 
         def tell(done: int, total: int, loss: float) -> None:
             losses.append(loss)
             _report(callback, "focus", done, total, loss)
 
-        weights = self.priors.weights(self.free.edges)
-        outcomes = Focus(
-            *(self.model, self.method, position.structure, self.free, weights),
-            *(self.training, self.training_data, self.held_out, *self.material.held_out_data),
-            *(self.rng, clock, tell),
-        ).run()
+        outcomes = self._focus(self.rng, clock).run(tell)
         for outcome in outcomes:
             put_back(self.model, outcome.part)
             position.structure = merged(position.structure, outcome.structure)

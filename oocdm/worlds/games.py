@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import gymnasium
+import numpy as np
 
-from oocdm.errors import DataError
+from oocdm.errors import DataError, short
+
+_OF_RESET = "observation", "info"
+_OF_STEP = "observation", "reward", "terminated", "truncated", "info"
 
 Outcome = tuple[Any, float, bool, bool]  # observation, reward, terminated, truncated
 
@@ -42,7 +47,7 @@ class GymGame:
         """Begin an episode."""
         if seed is not None:
             self.env.action_space.seed(seed)
-        return self.env.reset(seed=seed)[0]
+        return _parts("reset", self.env.reset(seed=seed), _OF_RESET)[0]
 
     def random_action(self) -> Any:
         """An action drawn from the space of actions."""
@@ -50,8 +55,10 @@ class GymGame:
 
     def step(self, action: Any) -> Outcome:
         """Take an action."""
-        observation, reward, terminated, truncated, _ = self.env.step(action)
-        return observation, float(reward), bool(terminated), bool(truncated)
+        observation, reward, terminated, truncated, _ = _parts(
+            "step", self.env.step(action), _OF_STEP
+        )
+        return observation, _reward(reward), bool(terminated), bool(truncated)
 
 
 class ParallelGame:
@@ -68,7 +75,7 @@ class ParallelGame:
         if seed is not None:
             for number, agent in enumerate(self.env.possible_agents):
                 self.env.action_space(agent).seed(seed + number)
-        return self.env.reset(seed=seed)[0]
+        return _parts("reset", self.env.reset(seed=seed), _OF_RESET)[0]
 
     def random_action(self) -> Any:
         """An action of each agent that is left, drawn from its space."""
@@ -76,10 +83,39 @@ class ParallelGame:
 
     def step(self, action: Any) -> Outcome:
         """Take an action."""
-        observation, rewards, _, truncations, _ = self.env.step(action)
+        observation, rewards, _, truncations, _ = _parts("step", self.env.step(action), _OF_STEP)
+        for each, name in ((rewards, "rewards"), (truncations, "truncations")):
+            if not isinstance(each, Mapping):
+                raise DataError(
+                    f"record: `env.step`: expected {name} by agent, got {short(each)}. Mend the "
+                    "environment."
+                )
         is_over = not self.env.agents
         is_cut = is_over and any(truncations.values())
-        return observation, float(sum(rewards.values())), is_over and not is_cut, is_cut
+        return observation, sum(map(_reward, rewards.values())), is_over and not is_cut, is_cut
+
+
+def _parts(name: str, found: Any, parts: tuple[str, ...]) -> tuple[Any, ...]:
+    """What an environment returned, if it has the parts that it must have."""
+    if isinstance(found, tuple) and len(found) == len(parts):
+        return found
+    got = f"{len(found)} values" if isinstance(found, tuple) else short(found)
+    raise DataError(
+        f"record: `env.{name}`: expected a tuple ({', '.join(parts)}), got {got}. Mend the "
+        "environment, or wrap it so that it returns them."
+    )
+
+
+def _reward(found: Any) -> float:
+    try:
+        if np.ndim(found) == 0:
+            return float(found)
+    except (TypeError, ValueError):
+        pass
+    raise DataError(
+        f"record: `env.step`: expected a number as reward, got {short(found)}. Mend the "
+        "environment, or wrap it so that it returns one."
+    )
 
 
 def game_of(where: str, env: Any) -> Game:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from oocdm.bench.results import recall_all
-from oocdm.errors import OocdmError
+from oocdm.bench.results import recall, recall_all
+from oocdm.errors import FileError, OocdmError
 
 
 def measure(number):
@@ -95,3 +95,19 @@ def is_running(process):
         return False
     stat = Path(f"/proc/{process}/stat")
     return not (stat.is_file() and stat.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+
+
+def test_results_that_are_none_are_told_of(tmp_path: Path) -> None:
+    (tmp_path / "list.json").write_text("[1]")
+    with pytest.raises(
+        FileError, match=r"list\.json`: expected a mapping, got \[1\]: it is damaged"
+    ):
+        recall(tmp_path, "list", dict)
+    (tmp_path / "less.json").write_text('{"rows": [{"size": 1}], "seconds": 2.0}')
+    found = recall(tmp_path, "less", dict)
+    assert found == {"rows": [{"size": 1}], "seconds": 2.0}
+    for part, name in ((found, "aill"), (found["rows"][0], "seed")):
+        with pytest.raises(
+            FileError, match=rf"less\.json`: expected `{name}`, got a result without"
+        ):
+            part[name]

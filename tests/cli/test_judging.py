@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from oocdm.cli.bench import parse_seeds
+from oocdm.errors import OocdmError
+
 Oocdm = Callable[..., Any]
 Error = Callable[..., str]
 
@@ -75,3 +78,13 @@ def test_logs_of_other_simulators(
     assert "2 of 3" in oocdm("bench", "logs", "--seeds", "0", "--jobs", "2").stdout
     oocdm("bench", "logs", "--env", "mpe")
     assert seen == [("highway", [0], 2), ("mpe", [0, 1, 2], 1)]
+
+
+def test_more_seeds_than_anyone_has_time_for() -> None:
+    for text in ("0-99999999999", "0-5000,0-5000", "0-" + "9" * 200):
+        with pytest.raises(OocdmError, match="--seeds: expected at most 10,000 seeds, got '0-"):
+            parse_seeds(text)
+    with pytest.raises(OocdmError, match="Option --seeds: expected such as 0, 0-2 or 0,3,7"):
+        parse_seeds("3-1")
+    with pytest.raises(OocdmError, match=r"Option --seeds: `\[0\]`: expected a whole number"):
+        parse_seeds("9" * 30)

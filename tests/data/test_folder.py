@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 from oocdm.data import Dataset, load_dataset
 from oocdm.data import folder as folder_module
 from oocdm.errors import DataError, FileError
-from oocdm.files import accept_changes
+from oocdm.files import Contents, accept_changes
 from oocdm.schema import Integer, ObjectClass, Real, Schema
 from oocdm.worlds import collect
 from tests.data.mistakes import fails
@@ -588,3 +589,29 @@ def test_of_two_who_save_at_once_one_is_told(data, tmp_path, monkeypatch):
     with pytest.raises(FileError, match="was written by somebody else meanwhile"):
         data.save(folder)
     assert len(load_dataset(folder)) == 1
+
+
+def test_a_dataset_that_is_replaced_meanwhile_is_the_old_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ball(ObjectClass):
+        x = Real()
+
+    def balls(first: float) -> Dataset:
+        frame = pd.DataFrame({"episode": 0, "step": [0, 1], "object": 0, "x": [first, 0.5]})
+        return Dataset.from_frames({"Ball": frame}, Schema(Ball))
+
+    folder, times, read_schema = tmp_path / "balls", [1], folder_module._read_schema
+    balls(0.0).save(folder)
+
+    def replaced(contents: Contents) -> Schema:
+        if times[0]:
+            times[0] -= 1
+            balls(times[0] + 2.0).save(folder, overwrite=True)
+        return read_schema(contents)
+
+    monkeypatch.setattr(folder_module, "_read_schema", replaced)
+    assert load_dataset(folder).to_frames()["Ball"].x.tolist() == [2.0, 0.5]
+    times[0] = 99
+    with pytest.raises(DataError, match=r"balls` was replaced 3 times while it was read\. Read it"):
+        load_dataset(folder)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+import pytest
 import torch
 
 from oocdm.data.dataset import Dataset
 from oocdm.discovery.gains import Gains
+from oocdm.discovery.unexplained import _Functions as unexplained_functions
 from oocdm.discovery.unexplained import what_is_unexplained
+from oocdm.models.memory import measure
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
-from oocdm.models.prepared import Prepared
+from oocdm.models.prepared import Budget, Prepared
 from oocdm.models.scales import Scales
+from oocdm.models.world_model import Structures
 from oocdm.schema import Boolean, ObjectClass, Real, Schema
 
 
@@ -50,7 +56,7 @@ def balls(seed: int, num: int = 700) -> Dataset:
     return Dataset.from_frames({"Ball": frame}, SCHEMA)
 
 
-def unexplained(options: ModelOptions) -> Gains:
+def unexplained(options: ModelOptions, budget: Budget | None = None) -> Gains:
     """Of a model that knows the mean of each target, and no cause."""
     training, held_out = balls(0), balls(1)
     model = OocdmModel(SCHEMA, options, Scales.measure(training.transitions()))
@@ -59,7 +65,7 @@ def unexplained(options: ModelOptions) -> Gains:
             weight.zero_()
     model.measure(training.transitions())
     nothing = model.layout.structure(False, False)
-    data = (Prepared.of(model, each) for each in (training, held_out))
+    data = (Prepared.of(model, each, budget=budget) for each in (training, held_out))
     return what_is_unexplained(model, nothing, *data)
 
 
@@ -78,3 +84,28 @@ def test_chance_cannot_be_explained_and_all_else_can() -> None:
 def test_it_is_the_same_every_time() -> None:
     first, again = unexplained(ModelOptions()), unexplained(ModelOptions())
     assert np.array_equal(first.mean, again.mean) and np.array_equal(first.error, again.error)
+
+
+def test_it_looks_at_no_more_at_once_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The units of features are those of the first ones: what is found differs, but not what of."""
+    looked: list[tuple[int, int]] = []
+    chunk = unexplained_functions.chunk
+
+    def measured(self: Any, rows: Structures, some: Prepared) -> Any:
+        found: list[Any] = []
+        looked.append((len(some), measure(lambda: found.append(chunk(self, rows, some))).peak))
+        return found[0]
+
+    monkeypatch.setattr(unexplained_functions, "chunk", measured)
+    limit = 2**23
+    little = Budget(working=limit, largest=limit, kept=0)
+    divided = unexplained(ModelOptions(), little)
+    sizes = [size for size, taken in looked if taken <= limit]
+    assert max(sizes) < 700 and sum(sizes) >= 2 * 700
+    # Only what is tried, to see what it takes, may be too large.
+    assert len(looked) - len(sizes) <= 2 and max(taken for _, taken in looked) <= 2.5 * limit
+    surely = divided.mean > np.maximum(0.01, 4 * divided.error)
+    assert [name for name, is_in in zip(TARGETS, surely, strict=True) if is_in] == [
+        "speed",
+        "awake",
+    ]

@@ -103,3 +103,26 @@ def test_what_would_take_long_or_hide_is_told_at_once(content: bytes, message: s
 
 def test_a_mark_of_the_encoding_is_no_mistake() -> None:
     assert parse_json("\ufeff[1]".encode(), Path("a.json"), DataError) == [1]
+
+
+def test_much_that_means_nothing_is_refused_at_once() -> None:
+    """In time that does not grow faster than the file: seconds of a processor, not minutes."""
+    began = time.process_time()
+    content = b"[" + b"[]," * 10**7 + b"[]]"
+    with pytest.raises(DataError) as error:
+        parse_json(content, Path("much.json"), DataError)
+    assert str(error.value) == (
+        "`much.json`: expected at most 10,000,000 values of JSON, got 20,000,002. If that is "
+        "right, and you trust the file, raise all limits: set the environment variable "
+        "OOCDM_LIMITS=3."
+    )
+    with pytest.raises(DataError, match="levels of JSON"):
+        parse_json(b"[" * 9_000_000, Path("deep.json"), DataError)
+    assert time.process_time() - began < 2
+
+
+def test_brackets_in_texts_do_not_count() -> None:
+    deep = b'["' + b"[" * 100 + b'", ' + b"[" * 49 + b"]" * 49 + b"]"
+    assert len(parse_json(deep, Path("a.json"), DataError)) == 2
+    with pytest.raises(DataError, match="expected at most 50 levels of JSON, got 51"):
+        parse_json(b"[" + deep + b"]", Path("a.json"), DataError)

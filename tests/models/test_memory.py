@@ -6,7 +6,16 @@ import pytest
 import torch
 
 from oocdm.errors import ModelError
-from oocdm.models.memory import Fit, Used, largest_fit, measure, read_memory, rows_at_once
+from oocdm.models.memory import (
+    Fit,
+    TooMuch,
+    Used,
+    largest_fit,
+    measure,
+    read_memory,
+    rows_at_once,
+    within,
+)
 
 
 def test_all_tensors_count_while_they_live() -> None:
@@ -79,3 +88,18 @@ def test_rows_that_fit_are_done_at_once_others_are_not_tried() -> None:
     assert rows_at_once(work, 10, limit=4000) == 10 and tried == [1]
     assert rows_at_once(work, 11, limit=4000) == 10
     assert rows_at_once(work, 10, limit=300) == 1
+
+
+def test_what_would_take_too_much_is_not_begun() -> None:
+    made = []
+
+    def work() -> None:
+        made.append(torch.zeros(1000))
+        made.append(torch.zeros(10**13))  # more than any machine has
+
+    with pytest.raises(TooMuch, match="more than 1 MiB"):
+        within(2**20, work)
+    assert len(made) == 1
+    assert within(8000, lambda: torch.zeros(1000) + 1).sum() == 1000
+    with pytest.raises(TooMuch):
+        within(4000, lambda: torch.zeros(900) + 1)

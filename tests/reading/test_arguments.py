@@ -91,3 +91,19 @@ def test_methods_are_named_with_their_class() -> None:
         Box(None)  # type: ignore[arg-type]
     with pytest.raises(OocdmError, match=r"^Box\.cut: `parts`: expected a whole number"):
         Box(4).cut(0)
+
+
+def test_that_there_is_not_enough_memory_is_said_in_words() -> None:
+    @checked(OocdmError)
+    def draw(samples: Count) -> object:
+        return np.zeros((samples, samples))
+
+    with pytest.raises(OocdmError, match=r"^draw: there is not enough memory for that \(Unable"):
+        draw(2**24)
+
+    @checked(OocdmError)
+    def think(samples: Count) -> object:
+        raise RuntimeError("a bug")
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        think(1)

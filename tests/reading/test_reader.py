@@ -235,3 +235,12 @@ def test_a_default_is_never_wrong() -> None:
     assert read(Sloppy, {"width": None}, "here") == Sloppy()
     with pytest.raises(OocdmError, match=r"^Sloppy: `width`: expected a whole number, got 'x'\.$"):
         Sloppy("x")  # type: ignore[arg-type]
+
+
+def test_no_more_than_a_thousand_problems_are_looked_for() -> None:
+    with pytest.raises(OocdmError) as error:
+        read(list[int], ["one"] * 5000, "numbers")
+    assert str(error.value).startswith("numbers: at least 1001 problems:\n- `[0]`: expected ")
+    assert str(error.value).endswith("- and at least 991 more.")
+    with pytest.raises(OocdmError, match="at least 1001 problems"):
+        read_parts(Plan, {f"x{i}": 1 for i in range(5000)}, "plan")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,11 @@ from oocdm.files.tensors import from_bytes
 from oocdm.graph import ClassEdges, Layout, Structure
 from oocdm.methods.method import Term
 from oocdm.models.memory import measure
+from oocdm.models.oocdm.excerpt import excerpt_of
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.schema import ObjectClass, Real, Schema
 from oocdm.training import Trainer, confirm, focus, trainer
+from oocdm.training.clock import Clock
 from oocdm.training.focus import TRIFLE, VARIANTS, Trial
 from oocdm.training.run import CHECKPOINT
 from tests.training.toys import assert_same
@@ -44,11 +47,11 @@ SCHEDULE = Schedule(
 )
 
 
-def balls(seed: int, num: int = 3000) -> Dataset:
+def balls(seed: int, num: int = 3000, count: int = 4) -> Dataset:
     """Speeds that are sums of charges over squared distances, in single steps; sizes shrink."""
     rng = np.random.default_rng(seed)
-    place, charge, colour = rng.uniform(-2, 2, (3, num, 4))
-    size = rng.uniform(1, 2, (num, 4))
+    place, charge, colour = rng.uniform(-2, 2, (3, num, count))
+    size = rng.uniform(1, 2, (num, count))
     apart = place[:, :, None] - place[:, None]
     force = (charge[:, None] * apart / (apart**2 + 0.3) ** 1.5).sum(2)
     force += 0.1 * rng.standard_normal(force.shape)
@@ -193,6 +196,43 @@ def test_polishing_with_what_it_brings_in_stays_within_memory(
         return measure(lambda: batch.backward_of_first(at_once)).peak
 
     assert taken(built.plan.polishing) <= limit < taken(planned)
+
+
+def test_it_stays_within_what_was_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny(monkeypatch)
+    memory = 150 * 2**20
+    built = Trainer(balls(0, num=160, count=12), Oocdm(schedule=TINY), seed=0, memory=memory)
+    estimate = built.plan.estimate
+    learned = built._focus(built.rng, Clock(0.0, None))
+    lesson = focus.Lesson(learned, excerpt_of(built.model, built.model.schema.all_targets))
+    assert lesson.one.size < focus.BATCH  # else nothing is divided
+    used = measure(lambda: lesson.learn(lambda done, loss: None))
+    assert used.peak <= estimate.working["focus"] <= estimate.total <= memory
+
+
+def test_progress_is_one_count_that_never_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny(monkeypatch)
+    monkeypatch.setattr(focus, "AT_ONCE", 1)  # two targets, two excerpts
+    told: list[Progress] = []
+    fit(
+        balls(0, num=40), method=Oocdm(schedule=replace(TINY, polish_steps=0)), callback=told.append
+    )
+    steps = [now.step for now in told if now.phase == "focus"]
+    assert steps[:14] == list(range(1, 15))  # 8, 3 and 3
+    assert all(one < other for one, other in pairwise(steps))
+    # Two excerpts, each with at most two rounds of two steps that confirm; not all may be needed.
+    assert {now.total for now in told if now.phase == "focus"} == {2 * (14 + 4)}
+    assert 14 + 18 <= steps[-1] <= 2 * 18
+
+
+def test_what_does_not_fit_is_refused_beforehand_with_a_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny(monkeypatch)
+    data, memory = balls(0, num=160, count=12), 103 * 2**20
+    with pytest.raises(ModelError, match=r"or learn no targets alone: focus=False\.$"):
+        Trainer(data, Oocdm(schedule=TINY), seed=0, memory=memory)
+    Trainer(data, Oocdm(schedule=TINY, focus=False), seed=0, memory=memory)
 
 
 # ---------------------------------------------------------------- what is left out for trial

@@ -6,6 +6,7 @@ import json
 import logging
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,26 @@ def test_a_world_that_cannot_be_divided_enough_is_refused_with_a_remedy() -> Non
     assert text.endswith(
         "Give more, such as memory='1GiB', or leave out fields, categories or objects."
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("oocdm", {"model": {"pair_hidden": 2**16}}), ("mlp", {"width": 2**16})],
+)
+def test_a_network_that_no_memory_holds_is_not_made(method: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ModelError) as error:
+        oocdm.fit(DATA, method, schedule=QUICK, **options)
+    assert str(error.value) == (
+        "fit: `memory`: expected room for the network, got 4.0 GiB, which is less than its "
+        "weights alone take. Give more, or make the sizes among the options of the method "
+        f"`{method}` smaller."
+    )
+
+
+def test_sizes_beyond_all_sense_are_refused() -> None:
+    for options in ({"num_graphs": 10**12}, {"model": {"pair_hidden": 10**12}}):
+        with pytest.raises(ModelError, match="expected a whole number from 1 to 65536, got 1000"):
+            oocdm.fit(DATA, schedule=QUICK, **options)
 
 
 def test_the_estimate_can_be_asked_for() -> None:

@@ -338,6 +338,18 @@ HISTORIES: dict[str, tuple[Any, str]] = {
         {"seconds": 1.0, "settled": True, "rounds": [{"phase": "sleep"}]},
         "6 problems:\n",
     ),
+    "edges": (
+        {
+            **{"seconds": 1.0, "settled": True},
+            "rounds": [
+                {
+                    **{"phase": "learn", "step": 1, "loss": 0.1, "ran_out": False, "seconds": 0.1},
+                    "edges": 10**9,
+                }
+            ],
+        },
+        "round 0: `edges`: expected at most the ",
+    ),
 }
 
 
@@ -366,7 +378,16 @@ def predict_with_no_cause(graph: dict[str, Any]) -> None:
     graph["table"][0].update(decision="no", predicts=True)
 
 
+def say_twice(graph: dict[str, Any]) -> None:
+    graph["edges"] = 2 * [graph["table"][0]["edge"]]
+
+
 GRAPHS: dict[str, tuple[Any, str]] = {
+    "twice": (say_twice, "expected every edge once, got `Ant.x <- self.x` 2 times."),
+    "limit": (
+        lambda g: g["table"][0].update(limit=-1),
+        "`limit`: expected a number of at least 0, got -1",
+    ),
     "predicts": (lambda g: g["table"][0].pop("predicts"), "table: `predicts`: `[0]`: expected "),
     "without": (predict_without, "undecided ones alone, but it is false of `"),
     "no cause": (predict_with_no_cause, "undecided ones alone, but it is true of `"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import gymnasium
 import numpy as np
 import pytest
 
@@ -42,3 +45,50 @@ def test_other_things_are_no_games() -> None:
         "record: `env`: expected a gymnasium.Env or a parallel environment of PettingZoo, got int. "
         "Many environments at once are not logged: record each."
     )
+
+
+class Broken(gymnasium.Env):
+    """Returns what it is told to."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, reset, step) -> None:
+        self.found = reset, step
+
+    def reset(self, seed=None, options=None):
+        return self.found[0]
+
+    def step(self, action):
+        return self.found[1]
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ((0, "much", False, False, {}), "expected a number as reward, got 'much'. Mend"),
+        ((0, None, False, False, {}), "expected a number as reward, got None. Mend"),
+        ((0, [1.0, 2.0], False, False, {}), "expected a number as reward, got [1.0, 2.0]. Mend"),
+        ((0, 1.0, False, {}), "terminated, truncated, info), got 4 values. Mend"),
+        (7, "expected a tuple (observation, reward, terminated, truncated, info), got 7. Mend"),
+    ],
+)
+def test_what_an_environment_must_not_return(step, message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)) as error:
+        GymGame(Broken((0, {}), step)).step(0)
+    assert str(error.value).startswith("record: `env.step`: expected ")
+    with pytest.raises(
+        DataError, match=r"`env.reset`: expected a tuple \(observation, info\), got 7"
+    ):
+        GymGame(Broken(7, step)).reset(None)
+
+
+def test_agents_return_mappings() -> None:
+    game = ParallelGame(ParallelHarbour())
+    game.reset(0)
+    found = list(game.env.step(game.random_action()))
+    for place, name in ((1, "rewards"), (3, "truncations")):
+        game.env.step = lambda action, place=place: tuple(
+            7 if i == place else each for i, each in enumerate(found)
+        )
+        with pytest.raises(DataError, match=f"expected {name} by agent, got 7"):
+            game.step({})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from oocdm.errors import ModelError
 from oocdm.models.head import PAPER_SIGMA_FLOOR, HeadOptions
-from oocdm.reading import Count, CountOrZero, Positive, check_fields, known_name, read
+from oocdm.reading import Positive, Range, Size, check_fields, known_name, read
 
 
 @dataclass(frozen=True)
@@ -18,16 +18,17 @@ class ModelOptions:
     ('attention',)
     """
 
-    encoding_dim: Count = 16  # learned channels of an attribute's encoding
-    local_dim: Count = 32  # the target object's own encoding, as the decoder sees it
-    heads: Count = 2  # attention heads, each of width local_dim / heads
-    message_dim: Count = 16  # channels summed over the other objects
-    decoder_dim: Count = 32
+    encoding_dim: Size = 16  # learned channels of an attribute's encoding
+    local_dim: Size = 32  # the target object's own encoding, as the decoder sees it
+    heads: Size = 2  # attention heads, each of width local_dim / heads
+    message_dim: Size = 16  # channels summed over the other objects
+    decoder_dim: Size = 32
     # What is bilinear, and what happens between two objects: costly, so few targets have them.
-    product_rank: CountOrZero = 4  # products of two linear maps of all features; 0 for none
+    # Products of two linear maps of all features; 0 for none.
+    product_rank: Annotated[int, Range(at_least=0, at_most=2**16)] = 4
     pairs: bool = True  # filters of both ends of a pair, times values of the sender
-    pair_hidden: Count = 32  # units of each of the two hidden layers of a pair
-    pair_dim: Count = 8  # filtered values that are summed over the senders
+    pair_hidden: Size = 32  # units of each of the two hidden layers of a pair
+    pair_dim: Size = 8  # filtered values that are summed over the senders
     aggregators: tuple[Literal["attention", "sum"], ...] = ("sum",)
     # Values themselves beside their encodings, one-hot codes of whole numbers, the largest and
     # smallest values among the other objects, and whether discrete attributes of two objects agree.
