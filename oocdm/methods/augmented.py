@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import replace
 
 from oocdm.errors import ModelError
-from oocdm.methods.class_method import AbstractClassMethod
 from oocdm.models.oocdm.options import ModelOptions
+from oocdm.models.oocdm.products import NAME as PRODUCTS
 
 IDENTITY_DIM = 64  # as the paper has it: 32 for each way through the objects
+# Objects differ above all in how strongly something acts on them: who one is, times a value. So
+# products are there from the first step on, where others learn them late.
+EARLY = (PRODUCTS,)
 
 
 def augmented(preset: str = "default") -> ModelOptions:
@@ -21,20 +23,13 @@ def augmented(preset: str = "default") -> ModelOptions:
     return replace(ModelOptions.preset(preset), identity_dim=IDENTITY_DIM)
 
 
-@dataclass(frozen=True)
-class AbstractAugmentedMethod(AbstractClassMethod):
-    """A method for worlds whose objects of one class are not interchangeable."""
+def check_augmented(name: str, model: ModelOptions) -> None:
+    """Raise a `ModelError` unless a network tells objects apart; `name` is its method's.
 
-    model: ModelOptions = field(default_factory=augmented)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.model.identity_dim:
-            raise ModelError(
-                f"Method `{self.name}`: `model.identity_dim`: expected at least 2, got 0: objects "
-                f"would be taken for alike. For that take `{self.name.removesuffix('+')}`."
-            )
-
-    @classmethod
-    def preset(cls, name: str, **options: Any) -> Self:
-        return super().preset(name, **{"model": augmented(name), **options})
+    >>> check_augmented("oocdm+", augmented())
+    """
+    if not model.identity_dim:
+        raise ModelError(
+            f"Method `{name}`: `model.identity_dim`: expected at least 2, got 0: objects would be "
+            f"taken for alike. For that take `{name.removesuffix('+')}`."
+        )

@@ -4,7 +4,7 @@ Where objects differ, a class edge may hold for some pairs of objects only. Sums
 values over all senders cannot leave some of them out. So a receiver is more or less open to each
 sender, in the same way in all that a target gathers: what is summed is multiplied by the openness;
 what is weighted has its logarithm added to the scores; and where values compete for being the
-largest, its logarithm is added in units of their spread.
+largest, something is taken off (see `OpenExtremes`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from oocdm.models.oocdm.view import View
 
 RANK = 8  # of the table of scores
 SMALL = 0.3  # of usual weights: all pairs begin nearly alike
-OPEN = 2.0  # the score of a pair at first: nearly open, but not so much that it cannot close
+OPEN = 1.0  # the score of a pair at first: open, but not so much that it cannot close
 
 
 class Openness(nn.Module):

@@ -31,8 +31,9 @@ class OpenExtremes(AbstractExtremes, AbstractGathered):
     """Maxima and minima where each target hears some senders better than others.
 
     What the largest of all is tells nothing of the largest among some. So of each value something
-    is taken off before values are compared: as many spreads of the field as the logarithm of the
-    openness says, next to nothing where that is 1.
+    is taken off before values are compared: a share of how far apart the senders are, the square of
+    the logarithm of the openness. Where that is 1 it is nothing, and from 1/e on a sender can never
+    be the largest, however large values are.
     """
 
     knows_receivers = True
@@ -68,10 +69,6 @@ class OpenExtremes(AbstractExtremes, AbstractGathered):
             start += size
         raise KeyError(f)
 
-    def _spread(self, k: str, f: str) -> Tensor:
-        """The spread of each component of a field."""
-        return self.place.featuriser.scales[k].of_value(f)[1]
-
     # ---------------------------------------------------------------- literal
 
     def literal(self, i: int, seen: SeenByTarget) -> Tensor:
@@ -85,9 +82,7 @@ class OpenExtremes(AbstractExtremes, AbstractGathered):
             assert openness is not None
             theirs = seen.inputs.extra[self.name, k][..., self._part(k, f)]
             counts = seen.allowed[k].unsqueeze(-1) & ~theirs.isnan().unsqueeze(1)
-            off = openness.unsqueeze(-1) * self._spread(k, f)
-            theirs = theirs.nan_to_num(nan=0.0).unsqueeze(1)
-            ends = _ends(theirs, off, counts)
+            ends = _ends(theirs.nan_to_num(nan=0.0).unsqueeze(1), openness, counts)
             own = None
             if f in comparable(self.place.schema, k, self.c):
                 own = seen.inputs.extra[self.name, self.c][..., self._part(self.c, f)]
@@ -137,10 +132,9 @@ class OpenExtremes(AbstractExtremes, AbstractGathered):
                 log_open = self.openness(k, seen)
                 assert log_open is not None
                 openness[k] = log_open.transpose(2, 3)  # (1 or batch, receiver, target, sender)
-            off = openness[k].unsqueeze(-1) * self._spread(k, f)
             counts = seen.inputs.others(k, self.c)[:, :, None, :, None]
             counts = counts & ~theirs.isnan()[:, None, None]
-            ends = _ends(theirs.nan_to_num(nan=0.0)[:, None, None], off, counts)
+            ends = _ends(theirs.nan_to_num(nan=0.0)[:, None, None], openness[k], counts)
             own = None
             if f in comparable(self.place.schema, k, self.c):
                 own = seen.inputs.extra[self.name, self.c][..., self._part(self.c, f)]
@@ -191,8 +185,7 @@ class OpenExtremes(AbstractExtremes, AbstractGathered):
         counts = present[k].unsqueeze(1)
         if k == self.c:
             counts = counts & ~torch.eye(counts.shape[2], dtype=torch.bool, device=counts.device)
-        off = openness(view).unsqueeze(-1) * self._spread(k, f)
-        ends = _ends(theirs.unsqueeze(1), off, counts.unsqueeze(-1))
+        ends = _ends(theirs.unsqueeze(1), openness(view), counts.unsqueeze(-1))
         own = None
         if f in comparable(self.place.schema, k, self.c):
             own = view.numbers(self.c, f).unflatten(0, present[self.c].shape)
@@ -204,15 +197,17 @@ def _numbers(before: Snapshot, c: str, f: str, dtype: torch.dtype) -> Tensor:
     return numbers.masked_fill(~is_known(before, c, f).unsqueeze(-1), torch.nan)
 
 
-def _ends(numbers: Tensor, off: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+def _ends(numbers: Tensor, log_open: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
     """Largest and smallest over the senders, the last axis but one; infinite where there is none.
 
-    `off`, which is negative, is how much further from being the largest, or the smallest, a
-    sender is; `counts` tells which are there.
+    `counts` tells who is there, `log_open` (.., sender) is the logarithm of how open one is to
+    each: its square is taken off, in units of how far apart the senders are.
     """
     if not numbers.shape[-2]:
-        none = numbers.new_full((*(off + numbers).shape[:-2], numbers.shape[-1]), torch.inf)
+        shape = torch.broadcast_shapes(log_open.shape[:-1], counts.shape[:-2])
+        none = numbers.new_full((*shape, numbers.shape[-1]), torch.inf)
         return -none, none
-    high = (numbers + off).masked_fill(~counts, -torch.inf)
-    low = (off - numbers).masked_fill(~counts, -torch.inf)
-    return high.amax(-2), -low.amax(-2)
+    high, low = (x.masked_fill(~counts, -torch.inf) for x in (numbers, -numbers))
+    span = (high.amax(-2) + low.amax(-2)).nan_to_num(neginf=0.0)
+    off = log_open.square().unsqueeze(-1) * span.unsqueeze(-2)
+    return (high - off).amax(-2), -(low - off).amax(-2)
