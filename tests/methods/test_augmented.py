@@ -20,6 +20,7 @@ from oocdm import (
     LearnedEnv,
     ModelError,
     ModelOptions,
+    Oocdm,
     Schedule,
     Snapshot,
     Task,
@@ -28,6 +29,7 @@ from oocdm.methods import make_method, method_from_json
 from oocdm.methods.augmented import augmented
 from oocdm.methods.oocdm_plus import OocdmPlus
 from oocdm.methods.oofull_plus import OofullPlus
+from oocdm.models.scales import Scales
 from tests.methods.differing import SCHEMA, balls
 
 KINDS: list[type[OocdmPlus] | type[OofullPlus]] = [OocdmPlus, OofullPlus]
@@ -48,9 +50,34 @@ def test_presets_add_who_is_who_and_nothing_else(kind: type[OocdmPlus] | type[Oo
         ours, theirs = make_method(kind.name, preset), make_method(plain, preset)
         assert type(ours) is kind and ours.model == augmented(preset)
         assert replace(ours.model, identity_dim=0) == theirs.model  # type: ignore[attr-defined]
-        assert ours.schedule == theirs.schedule
+        assert {**vars(ours), "model": theirs.model} == vars(theirs)  # type: ignore[attr-defined]
         assert method_from_json(json.loads(json.dumps(ours.to_json()))) == ours
     assert make_method(kind.name, model={"decoder_dim": 8}).model.identity_dim == 64  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_are_there_from_the_first_step_on(
+    kind: type[OocdmPlus] | type[OofullPlus],
+) -> None:
+    model = kind().build(SCHEMA, Scales.unit(SCHEMA))
+    testable = model.edges.testable({"Ball": 3})
+    plain = make_method(kind.name.removesuffix("+"))
+    products = model.layout.ways(["products"])
+    for known in (None, ~testable):
+        ours, theirs = (each.start(model.layout, known, testable) for each in (kind(), plain))
+        assert ours[0] == theirs[0] | products and not (theirs[0] & products).any()
+        is_free = products if kind is OocdmPlus else products - products
+        assert ours[1] == theirs[1] | is_free
+
+
+def test_the_papers_search_leaves_paths_alone() -> None:
+    layout = OocdmPlus().build(SCHEMA, Scales.unit(SCHEMA)).layout
+    testable = np.ones(layout.num_edges, dtype=bool)
+    ours, theirs = (
+        each(search_name="leave-one-out").start(layout, None, testable)
+        for each in (OocdmPlus, Oocdm)
+    )
+    assert ours == theirs
 
 
 def test_who_knows_objects() -> None:
@@ -94,7 +121,7 @@ def test_a_run_refuses_other_objects_wherever_it_meets_them(
     loaded = oocdm.load(tmp_path / "run")
     others, task = (
         balls(1, episodes=12, names=("a", "c", "x")),
-        Task(lambda b, a: b["Ball.x"][:, 0]),
+        Task(lambda before, after: after["Ball.x"][:, 0], reads=["Ball.x"]),
     )
     asks: dict[str, Any] = {
         "evaluate": lambda r: oocdm.evaluate(r, others),
@@ -123,7 +150,7 @@ def test_any_number_of_objects_will_do(fitted: oocdm.FitResult) -> None:
 
 
 def test_it_plans_rolls_out_and_is_a_world(fitted: oocdm.FitResult) -> None:
-    task = Task(lambda before, after: -after["Ball.x"].abs().sum(1))
+    task = Task(lambda before, after: -after["Ball.x"].abs().sum(1), reads=["Ball.x"])
     before = DATA.transitions(slice(0, 2)).before
     agent = MPC(fitted, task, planner=CEM(horizon=2, samples=8, elites=2, iterations=2))
     agent.reset(2)
@@ -135,7 +162,7 @@ def test_it_plans_rolls_out_and_is_a_world(fitted: oocdm.FitResult) -> None:
         _, reward, *_ = world.step(world.action_space.sample())
         assert np.isfinite(reward)
     pushes = {"Ball": {"push": np.zeros((3, 2, 3))}}
-    assert oocdm.rollout(fitted, before, pushes)["Ball.x"].mean.shape == (3, 2, 3)
+    assert len(oocdm.rollout(fitted, before, pushes)) == 3
 
 
 def test_planning_predicts_as_a_call_does_whatever_the_numbers(fitted: oocdm.FitResult) -> None:
