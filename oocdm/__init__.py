@@ -52,7 +52,15 @@ from oocdm.inference import (
     with_actions,
 )
 from oocdm.learned import FlatEnv, LearnedEnv, LearnedVectorEnv
-from oocdm.methods import AbstractMethod, AbstractVariableMethod, Oocdm, Oofull, Schedule
+from oocdm.methods import (
+    AbstractMethod,
+    AbstractVariableMethod,
+    Oocdm,
+    OocdmPlus,
+    Oofull,
+    OofullPlus,
+    Schedule,
+)
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.planning import (
     CEM,
@@ -133,7 +141,9 @@ __all__ = [
     "ObjectClass",
     "Oocdm",
     "OocdmError",
+    "OocdmPlus",
     "Oofull",
+    "OofullPlus",
     "PlanError",
     "Planner",
     "Priors",

@@ -37,7 +37,7 @@ NAMES = {
         "accept_changes",
     ),
     *("AbstractMethod", "AbstractVariableMethod", "check_method"),
-    *("Oocdm", "Oofull", "ModelOptions"),
+    *("Oocdm", "OocdmPlus", "Oofull", "OofullPlus", "ModelOptions"),
     *("discover", "discover_variables", "discover_by_tests", "Discovery"),
     *("evaluate", "Evaluation", "FieldReport", "check_assumptions", "Finding"),
     *("rollout", "Rollout", "counterfactual", "Counterfactual", "explain", "Explanation"),

@@ -249,7 +249,7 @@ class _Trial:
             raise _Stopped
         if self._inspect("build", batch_problems(model, batch)):
             raise _Stopped
-        if self.model.counts is None:
+        if self.model.counts is None and not self.method.knows_objects:
             self._inspect("build", exchange_problems(model, batch))
 
     def _check_graphs(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oocdm.cli.output import AsJson, Output
 from oocdm.errors import ModelError
-from oocdm.methods import method_class, method_names
+from oocdm.methods import AbstractMethod, OocdmPlus, OofullPlus, method_class, method_names
 from oocdm.report.terminal import text_table
 
 
@@ -20,6 +20,12 @@ def methods(as_json: AsJson = False) -> None:
     out.finish({"methods": infos})
 
 
+def _objects(chosen: type[AbstractMethod]) -> str:
+    if chosen.needs_fixed_objects:
+        return "fixed"
+    return "any, by name" if issubclass(chosen, OocdmPlus | OofullPlus) else "any"
+
+
 def _info(name: str) -> dict[str, str]:
     try:
         chosen = method_class(name)
@@ -27,6 +33,6 @@ def _info(name: str) -> dict[str, str]:
         return {"name": name, "objects": "unknown", "description": str(error)}
     return {
         "name": name,
-        "objects": "fixed" if chosen.needs_fixed_objects else "any",
+        "objects": _objects(chosen),
         "description": (chosen.__doc__ or "").strip().partition("\n")[0],
     }

@@ -17,8 +17,10 @@ from oocdm.data.cells import Cells, RaggedColumn, frozen
 from oocdm.data.clusters import clusters_of
 from oocdm.data.folder import read_log, write_log
 from oocdm.data.frames import read_frames
+from oocdm.data.identity import identity_fields, with_fields, with_numbers
 from oocdm.data.log import Log, padded_views
 from oocdm.data.matching import warn_of_mismatch
+from oocdm.data.object_names import check_steady_names
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.static import fill_static
 from oocdm.data.values import say_objects
@@ -372,6 +374,34 @@ class Dataset(Log):
         """The same data with an equal schema, which may say other likelihoods."""
         self.check_schema(schema, "the new schema")
         return Dataset._of_checked(schema, self.cells, self.names, **self._columns())
+
+    @checked(DataError)
+    def with_identity(
+        self, name: str = "identity", counts: Mapping[str, int] | None = None
+    ) -> Dataset:
+        """The same with a static field that says which object of its class each one is.
+
+        For worlds whose objects of a class differ: then `oocdm` can tell them apart. The field is a
+        `Categorical` with a value for each object, the number of its place; a class with a single
+        object needs none. Objects must have the same names in all episodes. `counts` are numbers of
+        values where there shall be more of them, as for data with fewer objects than others have.
+
+        >>> import oocdm
+        >>> data = oocdm.collect(oocdm.make("block", num_blocks=3), steps=60, seed=0)
+        >>> known = data.with_identity()
+        >>> list(known.schema.fields("Total"))  # there is but one
+        ['s1', 's2', 's3', 't']
+        >>> known.transitions(slice(0, 1)).before["Block.identity"]
+        tensor([[0, 1, 2]])
+        """
+        check_steady_names("with_identity", self)
+        fields = identity_fields(self, self.cells, name, counts)
+        schema = with_fields(self.schema, {c: {name: field} for c, field in fields.items()})
+        cells = {
+            c: with_numbers(each, name, fields[c]) if c in fields else each
+            for c, each in self.cells.items()
+        }
+        return Dataset._of_checked(schema, cells, self.names, **self._columns())
 
     def check_schema(self, schema: Schema, what: str) -> None:
         """Raise a `DataError` unless this dataset has the schema of `what` (say, "the model")."""

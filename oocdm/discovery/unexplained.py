@@ -161,12 +161,16 @@ class _Functions:
 
     def _features(self, some: Prepared) -> Tensor:
         inputs = some.inputs.map(lambda t: t.float().cpu() if t.is_floating_point() else t.cpu())
-        own = inputs.features[self.c].flatten(2)
+        read = {c: features.flatten(2) for c, features in inputs.features.items()}
+        for c, who in self.model.who(some.inputs).items():
+            each = who.float().cpu().expand(len(read[c]), -1, -1)
+            read[c] = torch.cat([read[c], each], -1)
+        own = read[self.c]
         found = [(own @ self._random("own", own.shape[2]) + self._random("own", 0)).relu()]
-        for k, features in inputs.features.items():
-            if not features.shape[1]:
+        for k, sent in read.items():
+            if not sent.shape[1]:
                 continue
-            sent, others = features.flatten(2), inputs.others(k, self.c).unsqueeze(-1)
+            others = inputs.others(k, self.c).unsqueeze(-1)
             ours = own @ self._random(f"{k} own", own.shape[2])
             hidden = (sent @ self._random(f"{k} sent", sent.shape[2])).unsqueeze(1)
             hidden = hidden + ours.unsqueeze(2) + self._random(k, 0)

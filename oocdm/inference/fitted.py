@@ -97,7 +97,8 @@ def check_fit(where: str, result: Fitted, data: Dataset) -> None:
     """
     data.check_schema(result.model.schema, "the model")
     # Only what was fitted to objects one by one remembers who they were.
-    check_object_names(where, data, getattr(result, "objects", None) or {})
+    names = getattr(result, "objects", None) or {}
+    check_object_names(where, data, names, any_number=result.model.counts is None)
 
 
 def checked_state(where: str, state: Snapshot, error: type[OocdmError]) -> Snapshot:

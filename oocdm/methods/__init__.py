@@ -3,7 +3,9 @@
 from oocdm.methods.dense import AbstractDenseMethod, AbstractDenseModel
 from oocdm.methods.method import AbstractMethod, DataInquiry, Inquiry, LearningState, Schedule, Term
 from oocdm.methods.oocdm import Oocdm
+from oocdm.methods.oocdm_plus import OocdmPlus
 from oocdm.methods.oofull import Oofull
+from oocdm.methods.oofull_plus import OofullPlus
 from oocdm.methods.registry import (
     METHODS,
     configured,
@@ -24,7 +26,9 @@ __all__ = [
     "Inquiry",
     "LearningState",
     "Oocdm",
+    "OocdmPlus",
     "Oofull",
+    "OofullPlus",
     "Schedule",
     "Term",
     "configured",

@@ -1,4 +1,4 @@
-"""What OOCDM and OOFULL share: the network, whose options a preset chooses."""
+"""What OOCDM, OOFULL and their augmented forms share: the network of a preset."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from oocdm.data.dataset import Dataset
+from oocdm.data.object_names import check_steady_names
 from oocdm.methods.method import AbstractMethod, Schedule
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
@@ -40,6 +42,14 @@ class AbstractClassMethod(AbstractMethod):
         if name == "paper":
             options = {"schedule": PAPER_SCHEDULE, "likelihood": "normal", **options}
         return cls(**options)
+
+    @property
+    def knows_objects(self) -> bool:
+        return self.model.identity_dim > 0
+
+    def check_data(self, data: Dataset) -> None:
+        if self.knows_objects:
+            check_steady_names(f"Method `{self.name}`", data)
 
     def build(
         self, schema: Schema, scales: Scales, counts: Mapping[str, int] | None = None

@@ -148,6 +148,11 @@ class AbstractMethod(ABC):
     ) -> AbstractWorldModel:
         """A new model with random weights; `counts` are the numbers of objects, if fixed."""
 
+    @property
+    def knows_objects(self) -> bool:
+        """Whether it knows objects one by one, so that it must stay the same which is which."""
+        return self.needs_fixed_objects
+
     def predicted(self, schema: Schema) -> Schema:
         """The schema with the likelihoods that the method has its model predict with."""
         return schema if self.likelihood is None else schema.with_likelihood(self.likelihood)

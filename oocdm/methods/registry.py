@@ -17,21 +17,24 @@ from oocdm.methods.grader import Grader
 from oocdm.methods.method import AbstractMethod
 from oocdm.methods.mlp import Mlp
 from oocdm.methods.oocdm import Oocdm
+from oocdm.methods.oocdm_plus import OocdmPlus
 from oocdm.methods.oofull import Oofull
+from oocdm.methods.oofull_plus import OofullPlus
 from oocdm.methods.ticsa import Ticsa
 from oocdm.reading import known_name, read, read_parts
 
 GROUP = "oocdm.methods"
 METHODS: dict[str, type[AbstractMethod]] = {
-    method.name: method for method in (Oocdm, Oofull, Cdl, CdlA, Grader, Ticsa, Gnn, Mlp)
+    method.name: method
+    for method in (Oocdm, Oofull, OocdmPlus, OofullPlus, Cdl, CdlA, Grader, Ticsa, Gnn, Mlp)
 }
 
 
 def method_names() -> list[str]:
     """The names of all methods, those of other packages last.
 
-    >>> method_names()[:3]
-    ['oocdm', 'oofull', 'cdl']
+    >>> method_names()[:4]
+    ['oocdm', 'oofull', 'oocdm+', 'oofull+']
     """
     return [*METHODS, *(name for name in _added() if name not in METHODS)]
 

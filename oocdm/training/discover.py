@@ -138,6 +138,7 @@ def discover_variables(
     120
     """
     method = _method("discover_variables", result, data, threshold)
+    check_fit("discover_variables", result, data)
     return method.discover_variables(result.learned, result.graph, data, progress)
 
 

@@ -138,7 +138,7 @@ def fit(
             seed=seed,
             priors=known.to_json(),
             known_graph=None if known_graph is None else known_graph.to_json(),
-            objects=object_names(data) if chosen.needs_fixed_objects else None,
+            objects=object_names(data) if chosen.knows_objects else None,
             counts=None if counts is None else dict(counts),
             max_seconds=max_seconds,
             memory=allowed,
@@ -224,7 +224,7 @@ def _go_on(
             f"resume: expected the data that run {path} was begun with, got others of the same "
             f"schema: {data!r}. Give the same ones, or fit anew."
         )
-    check_object_names("resume", data, settings.objects or {})
+    check_object_names("resume", data, settings.objects or {}, settings.counts is None)
     known = settings.known_graph
     with _threads(settings.threads):
         trainer = Trainer(

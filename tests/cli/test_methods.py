@@ -15,7 +15,8 @@ from oocdm.methods import METHODS, registry
 def test_methods_with_what_they_take(answer: Callable[..., dict[str, Any]]) -> None:
     listed = {each["name"]: each for each in answer("methods")["methods"]}
     assert list(listed) == list(METHODS)
-    assert (listed["oocdm"]["objects"], listed["mlp"]["objects"]) == ("any", "fixed")
+    objects = [listed[name]["objects"] for name in ("oocdm", "oocdm+", "mlp")]
+    assert objects == ["any", "any, by name", "fixed"]
     assert (
         listed["mlp"]["description"] == "One perceptron from all variables to all; finds no graph."
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from oocdm import DataError, Dataset, collect, make
-from oocdm.data.object_names import check_object_names, object_names
+from oocdm.data.object_names import check_object_names, check_steady_names, object_names
+from tests.methods.differing import balls
 
 DATA = collect(make("block", num_blocks=2), steps=90, seed=0)
 
@@ -63,6 +65,48 @@ def test_every_episode_is_looked_at() -> None:
     data = replace(DATA, object_ids={**DATA.object_ids, "Block": ids})
     with pytest.raises(DataError, match=f"got `b` in episode {DATA.episode_ids[-1]}"):
         check_object_names("discover", data, {"Block": ["a", "b"]})
+
+
+def test_steady_names() -> None:
+    check_steady_names("fit", named("a", "b"))
+    check_steady_names("fit", collect(make("mouse", num_traps=(0, 3)), steps=200, seed=0))
+    ids = named("a", "b").object_ids["Block"].copy()
+    ids[-1] = ["b", "a"]  # the same ones, in another order
+    data = replace(DATA, object_ids={**DATA.object_ids, "Block": ids})
+    last = DATA.episode_ids[-1]
+    message = (
+        "fit: expected the same objects of class `Block` in every episode, got `a` at place 0 in "
+        f"episode 0 and `b` in episode {last}. Objects are known one by one here, in the order of "
+        "their names: give each one the same name in all episodes, or take `oocdm` or `oofull`, "
+        "for which the objects of a class are alike."
+    )
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+        check_steady_names("fit", data)
+
+
+def test_names_of_a_world_whose_numbers_vary_are_those_of_its_largest_episode() -> None:
+    data = collect(make("mouse", num_traps=(0, 3)), steps=200, seed=0)
+    assert object_names(data)["Trap"] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("trained", "given", "fits"),
+    [
+        (("a", "b"), ("a",), True),
+        (("a", "b"), ("a", "b", "c"), True),
+        (("a", "b"), ("b",), False),
+        (("a",), ("b", "c"), False),
+        ((0, 1), (0, 1, 2), True),
+    ],
+)
+def test_any_number_of_them(trained: tuple[str, ...], given: tuple[str, ...], fits: bool) -> None:
+    names, data = {"Ball": [str(name) for name in trained]}, balls(0, 2, list(map(str, given)))
+    check_object_names("evaluate", data, names)  # which the model itself would refuse
+    if fits:
+        check_object_names("evaluate", data, names, any_number=True)
+    else:
+        with pytest.raises(DataError, match=f"^evaluate: expected object `{trained[0]}` of class"):
+            check_object_names("evaluate", data, names, any_number=True)
 
 
 def test_other_numbers_of_objects_are_the_model_s_to_refuse() -> None:

@@ -50,6 +50,7 @@ SMALL = {"encoding_dim": 3, "local_dim": 4, "message_dim": 3, "decoder_dim": 4}
 PAIRS = {"pairs": True, "pair_hidden": 4, "pair_dim": 2, "product_rank": 2}
 MIXED = ModelOptions(aggregators=("attention", "sum"), **SMALL, **PAIRS)
 PRESETS = (ModelOptions.preset("default"), ModelOptions.preset("paper"))
+AUGMENTED = tuple(replace(each, identity_dim=64) for each in PRESETS)
 
 
 @st.composite
@@ -74,16 +75,22 @@ def options() -> st.SearchStrategy[ModelOptions]:
         for name in (
             *("enrich", "predict_change", "linear_path", "structure_aware"),
             *("normalise", "clamp_means", "skip_unrelated", "flag_unknown"),
-            "pairs",
+            *("pairs", "openness"),
         )
     }
     switches["product_rank"] = st.sampled_from([0, 3])
+    switches["identity_dim"] = st.sampled_from([0, 4])
     aggregators = st.sampled_from([("attention",), ("sum",), ("attention", "sum")])
     heads = st.sampled_from([1, 2, 4])
     anything = st.builds(
         lambda **o: ModelOptions(**SMALL, **o), aggregators=aggregators, heads=heads, **switches
     )
-    return st.one_of(st.sampled_from([*PRESETS, MIXED]), anything)
+    return st.one_of(st.sampled_from([*PRESETS, *AUGMENTED, MIXED]), anything)
+
+
+def alike() -> st.SearchStrategy[ModelOptions]:
+    """The same, of models that take the objects of a class for alike."""
+    return options().map(lambda each: replace(each, identity_dim=0))
 
 
 @dataclass(frozen=True)

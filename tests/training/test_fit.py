@@ -80,7 +80,7 @@ def test_a_resumed_run_equals_the_uninterrupted_one(
     assert_same(load(tmp_path), finished["oocdm"])
 
 
-@pytest.mark.parametrize("name", ["paper", "oofull"])
+@pytest.mark.parametrize("name", ["paper", "oofull", "oocdm+"])
 def test_other_methods_resume_too(
     name: str, tmp_path: Path, finished: dict[str, FitResult]
 ) -> None:

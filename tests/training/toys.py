@@ -15,6 +15,7 @@ from oocdm import (
     ModelOptions,
     ObjectClass,
     Oocdm,
+    OocdmPlus,
     Oofull,
     Progress,
     Real,
@@ -48,6 +49,12 @@ METHODS: dict[str, AbstractMethod] = {
     "oocdm": Oocdm(model=ModelOptions(**SMALL), schedule=SCHEDULE, num_graphs=8, threshold=1e-3),
     "paper": Oocdm.preset("paper", schedule=PAPER, num_graphs=8, threshold=1e-3),
     "oofull": Oofull(model=ModelOptions(**SMALL), schedule=SCHEDULE),
+    "oocdm+": OocdmPlus(
+        model=ModelOptions(**SMALL, identity_dim=4),
+        schedule=SCHEDULE,
+        num_graphs=8,
+        threshold=1e-3,
+    ),
 }
 
 

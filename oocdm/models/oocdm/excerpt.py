@@ -1,8 +1,8 @@
-"""A smaller model for some targets of a model, and back: targets share nothing but encoders.
+"""A smaller model for some targets of a model, and back: targets share encoders alone.
 
 What is hard to learn for one target can so be learned without learning all others again, in a
-fraction of the time. An excerpt has the encoders of the whole model, which stay as they are, and
-predictors of its own for its targets.
+fraction of the time. An excerpt has the encoders of the whole model, of values and of who is who,
+which stay as they are, and predictors of its own for its targets.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ def excerpt_of(model: OocdmModel, targets: Iterable[FieldKey]) -> OocdmModel:
     part = part.to(model.device, model.dtype)
     part.encoders.load_state_dict(model.encoders.state_dict())
     part.encoders.requires_grad_(False)
+    part.identities.load_state_dict(model.identities.state_dict())
+    part.identities.requires_grad_(False)
     for c in part.predictors:
         units = dict(model.predictors[c].named_buffers())
         for name, unit in part.predictors[c].named_buffers():

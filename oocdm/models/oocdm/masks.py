@@ -82,12 +82,16 @@ class Masks:
         return self.local(c)[:, [names.index(v) for v in targets], list(range(len(targets)))]
 
 
-def masked(weight: Tensor, mask: Tensor) -> Tensor:
+def masked(weight: Tensor, mask: Tensor, num_free: int = 0) -> Tensor:
     """A weight without the inputs that structures forbid: (structure, input, rest * target * out).
 
     `weight` is (structure or 1, field * channel, ..., target, out), `mask` (structure, field,
-    target).
+    target). After the fields come `num_free` inputs that are none, and always there.
     """
+    if num_free:
+        fields, free = weight.split([weight.shape[1] - num_free, num_free], dim=1)
+        both = [masked(fields, mask), free.flatten(2).expand(len(mask), -1, -1)]
+        return torch.cat(both, dim=1)
     groups, num_fields, num_targets = mask.shape
     width = weight.shape[1]
     rows = weight.reshape(len(weight), num_fields, -1, *weight.shape[2:])

@@ -19,6 +19,7 @@ from oocdm.models.named import ModulesByName
 from oocdm.models.normal_field import NormalField
 from oocdm.models.oocdm.batched import Batched
 from oocdm.models.oocdm.encoder import Encoder
+from oocdm.models.oocdm.identities import Identities, KnownIdentities, told
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.neighbours import WithNeighbours
 from oocdm.models.oocdm.options import ModelOptions
@@ -78,7 +79,11 @@ class OocdmModel(AbstractWorldModel):
         self.encoders = ModulesByName(
             {c: Encoder(c, self.featuriser, options) for c in schema.classes}
         )
-        widths = {c: self.encoders[c].width for c in schema.classes}
+        # One set for all predictors; a model that takes objects for alike has none.
+        self.identities = ModulesByName(
+            {c: Identities(options.identity_dim) for c in schema.classes if options.identity_dim}
+        )
+        widths = {c: self.encoders[c].width + options.identity_dim for c in schema.classes}
         self.predictors = ModulesByName(
             {
                 c: ClassPredictor(
@@ -149,7 +154,15 @@ class OocdmModel(AbstractWorldModel):
 
     def see(self, inputs: Inputs) -> Seen:
         """Inputs with the encodings of all objects."""
-        return Seen(inputs, {c: self.encoders[c](x) for c, x in inputs.features.items()})
+        encoded = {c: self.encoders[c](x) for c, x in inputs.features.items()}
+        identities = self.who(inputs)
+        for c, who in identities.items():
+            encoded[c] = torch.cat([encoded[c], who.expand(inputs.batch_size, -1, -1)], dim=-1)
+        return Seen(inputs, encoded, identities)
+
+    def who(self, inputs: Inputs) -> dict[str, Tensor]:
+        """Who the objects of each class are, (1 or batch, object, channel), if it knows that."""
+        return told({c: self.identities[c] for c in self.identities}, inputs.present)
 
     def forward(self, inputs: Inputs, *structures: Structures) -> tuple[Predictions, ...]:
         for each in structures:
@@ -175,11 +188,11 @@ class OocdmModel(AbstractWorldModel):
             raise ModelError(f"Field `{'.'.join(target)}` is not predicted: no state field.")
         masks = Masks(self.layout, structures)
         encodings = encode_literally({c: self.encoders[c] for c in self.schema.classes}, inputs)
-        classes = {}
+        identities, classes = self.who(inputs), {}
         for c in self.predictors if target is None else [target[0]]:
             chosen = None if target is None else [target[1]]
             classes[c] = predict_literally(
-                self.predictors[c], inputs, encodings, masks, self.heads[c], chosen
+                self.predictors[c], inputs, encodings, identities, masks, self.heads[c], chosen
             )
         return Predictions(self.schema, classes)
 
@@ -224,6 +237,7 @@ class SinglePredictor(AbstractPredictor):
             for c, encoder in encoders.items()
             for f in encoder.fields
         }
+        self._identities = {c: KnownIdentities(model.identities[c]) for c in model.identities}
         reading = Reading(encoders, self._encoders, lambda now: model.see(model.inputs(now)))
         self._targets: dict[tuple[str, str], TabledTarget] = {}
         for c in model.predictors:
@@ -260,7 +274,7 @@ class SinglePredictor(AbstractPredictor):
 
     def _view(self, before: Snapshot) -> View:
         self._model.check_schema(before.schema)
-        return View(self._encoders, self._model.dtype, before)
+        return View(self._encoders, self._model.dtype, before, self._identities)
 
 
 @final

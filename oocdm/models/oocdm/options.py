@@ -41,6 +41,10 @@ class ModelOptions:
     random_biases: bool = False  # begin with biases of N(0, 1) instead of 0
     clamp_means: bool = True  # bounded means are cut off; otherwise squashed by tanh or softplus
     skip_unrelated: bool = True  # objects of a class without an edge into a target are left out
+    # Who an object is, for objects of a class that differ: channels of the encodings of places;
+    # 0 for none.
+    identity_dim: CountOrZero = 0
+    openness: bool = True  # who two objects are also decides how much one hears of the other
     # Added to every sigma, in raw units; None: a small share of usual changes.
     sigma_floor: Positive | None = None
 
@@ -48,6 +52,10 @@ class ModelOptions:
         check_fields(self, "model", ModelError)
         if not self.aggregators:
             raise ModelError("aggregators: expected attention, sum or both, got none.")
+        if self.identity_dim % 2:
+            raise ModelError(
+                f"identity_dim must be even, half of it for each way, got {self.identity_dim}."
+            )
         if self.local_dim % self.heads:
             raise ModelError(
                 f"local_dim must be a multiple of heads, got {self.local_dim} and {self.heads}."
@@ -57,6 +65,11 @@ class ModelOptions:
     def has_products(self) -> bool:
         """Whether there are products; they stand beside the network, as the linear map does."""
         return self.linear_path and self.product_rank > 0
+
+    @property
+    def has_openness(self) -> bool:
+        """Whether who two objects are decides how much one hears of the other."""
+        return self.openness and self.identity_dim > 0
 
     @property
     def head(self) -> HeadOptions:
@@ -80,6 +93,7 @@ class ModelOptions:
                 random_biases=True,
                 clamp_means=False,
                 skip_unrelated=False,
+                openness=False,
                 sigma_floor=PAPER_SIGMA_FLOOR,
             )
         return ModelOptions()

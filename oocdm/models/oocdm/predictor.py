@@ -15,6 +15,7 @@ from oocdm.models.oocdm.linear_map import NAME as LINEAR_MAP
 from oocdm.models.oocdm.linear_map import LinearMap
 from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.network import NAME, Network
+from oocdm.models.oocdm.openness import Openness
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.parts import PARTS
 from oocdm.models.oocdm.parts.pairs import Pairs
@@ -63,11 +64,15 @@ class ClassPredictor(nn.Module):
         super().__init__()
         self.c, self.options = c, options
         self.num_targets = len(featuriser.schema.targets(c))
+        self.openness: Openness | None = None
+        if options.has_openness:
+            self.openness = Openness(list(widths), self.num_targets, options.identity_dim)
         made: dict[str, AbstractPart] = {}
         for kind in PARTS:
             if kind.is_used(options):
                 with _beside(kind.name):
-                    made[kind.name] = kind(Place(c, options, featuriser, widths, dict(made)))
+                    place = Place(c, options, featuriser, widths, dict(made), self.openness)
+                    made[kind.name] = kind(place)
         self.parts = ModulesByName(made)
         width = sum(part.width for part in made.values())
         late = sum(part.width for name, part in made.items() if name in LATE)

@@ -33,8 +33,12 @@ class Projection:
         weight: Tensor,
         bias: Tensor,
     ) -> None:
-        """`weight` has a row for each channel of all encodings of the class."""
+        """`weight` has a row for each channel of all encodings of the class.
+
+        Further rows are for who an object is.
+        """
         self.c, self.bias = encoder.c, bias
+        self._identity_weight = weight[encoder.width :].contiguous()
         self._encoder, self._encoders = encoder, encoders
         self._fields = encoder.schema.fields(self.c)
         self._num_codes = {f: num_all_codes(self._fields[f]) or 1 for f in fields}
@@ -57,6 +61,13 @@ class Projection:
 
     def __call__(self, view: View) -> Tensor:
         """The map of all objects: (batch * object, out)."""
+        total = self._of_fields(view)
+        if len(self._identity_weight):
+            who = view.identity(self.c) @ self._identity_weight
+            total.unflatten(0, view.now.present[self.c].shape).add_(who)
+        return total
+
+    def _of_fields(self, view: View) -> Tensor:
         total: Tensor | None = None
         for fields, table in self.tables:
             index = combine((view.code(self.c, f), self._num_codes[f]) for f in fields)

@@ -1,7 +1,8 @@
 """The literal evaluator, as the paper's appendix writes it: the measure of correctness and cost.
 
 For every target field the attribute encodings of all objects are masked by the graph and
-concatenated to object encodings; from these each part makes features, then comes the distribution
+concatenated to object encodings, with who the object is behind them if the model knows that, which
+no graph masks; from these each part makes features, then comes the distribution
 embedding, then the distribution. Vectorised over samples and objects only.
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from oocdm.models.features import Inputs
+from oocdm.models.features import Inputs, PerClass
 from oocdm.models.head import Head
 from oocdm.models.oocdm.encoder import Encoder
 from oocdm.models.oocdm.masks import Masks
@@ -38,6 +39,7 @@ def predict_literally(
     predictor: ClassPredictor,
     inputs: Inputs,
     encodings: Encodings,
+    identities: PerClass,
     masks: Masks,
     head: Head,
     targets: list[str] | None = None,
@@ -50,7 +52,7 @@ def predict_literally(
     rows = masks.spread(masks.structures, inputs.batch_size).expand(inputs.batch_size, -1)
     masks, c = Masks(masks.layout, rows), predictor.c
     chosen = list(head.targets) if targets is None else targets
-    found = {v: _predict(predictor, v, head, inputs, encodings, masks) for v in chosen}
+    found = {v: _predict(predictor, v, head, inputs, encodings, identities, masks) for v in chosen}
     each = [found.get(v, found[chosen[0]]) for v in head.targets]
     out = torch.stack([out for out, _ in each], dim=2)
     lines = [linear for _, linear in each if linear is not None]
@@ -65,11 +67,12 @@ def _predict(
     head: Head,
     inputs: Inputs,
     encodings: Encodings,
+    identities: PerClass,
     masks: Masks,
 ) -> tuple[Tensor, Tensor | None]:
     """Outputs of the network and of the linear map beside it: (batch, object, output)."""
     c, i = predictor.c, list(head.targets).index(v)
-    seen = _seen(predictor, i, inputs, encodings, masks)
+    seen = _seen(predictor, i, inputs, encodings, identities, masks)
 
     def is_on(path: str) -> Tensor:
         return masks.path(c, path)[:, i, None, None]
@@ -88,12 +91,23 @@ def _predict(
 
 
 def _seen(
-    predictor: ClassPredictor, i: int, inputs: Inputs, encodings: Encodings, masks: Masks
+    predictor: ClassPredictor,
+    i: int,
+    inputs: Inputs,
+    encodings: Encodings,
+    identities: PerClass,
+    masks: Masks,
 ) -> SeenByTarget:
     c, schema = predictor.c, masks.schema
 
     def by_field(k: str, block: Tensor) -> dict[str, Tensor]:
         return dict(zip(schema.fields(k), block[:, :, i, None, None].unbind(1), strict=True))
+
+    def with_identity(k: str, parents: Mapping[str, Tensor]) -> Tensor:
+        codes = _mask(encodings[k], parents)
+        if k not in identities:
+            return codes
+        return torch.cat([codes, identities[k].expand(len(codes), -1, -1)], dim=-1)
 
     local = by_field(c, masks.local(c))
     edges = {k: by_field(k, masks.others(k, c)) for k in schema.classes}
@@ -107,11 +121,12 @@ def _seen(
         allowed[k] = counts
     return SeenByTarget(
         inputs,
-        _mask(encodings[c], local),
-        {k: _mask(encodings[k], edges[k]) for k in schema.classes},
+        with_identity(c, local),
+        {k: with_identity(k, edges[k]) for k in schema.classes},
         local,
         edges,
         allowed,
+        identities,
     )
 
 

@@ -20,7 +20,8 @@ class TabledTarget:
     """A single target that looks its answer up where it can.
 
     That is where all parents are fields of few values and every class that is heard has one
-    object: then a prediction is one row of a table, made when it is first needed.
+    object: then a prediction is one row of a table, made when it is first needed. Where objects
+    differ, its own class must have one object, too.
     """
 
     def __init__(self, target: SingleTarget) -> None:
@@ -54,6 +55,9 @@ class TabledTarget:
         return tuple(column.index_select(0, flat) for column in self._table)
 
     def _hears_one_each(self, view: View) -> bool:
+        own = self._target.c
+        if view.identities and view.now.present[own].shape[1] != 1:
+            return False
         return all(
             view.now.present[k].shape[1] == 1 and view.absent(k) is None
             for k in self._target.others
@@ -82,5 +86,5 @@ class TabledTarget:
         present = {c: torch.ones(size, 1, dtype=torch.bool, device=device) for c in values}
         observed = {c: dict.fromkeys(fields, present[c]) for c, fields in values.items()}
         states = Snapshot(schema, values, present, observed)
-        found = target(View(view.encoders, view.dtype, states))
+        found = target(View(view.encoders, view.dtype, states, view.identities))
         return tuple(column.contiguous() for column in found)

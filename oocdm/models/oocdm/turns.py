@@ -43,6 +43,8 @@ class Contributed:
     turned: Tensor | None  # (neighbour, channel, out): the turned field with its sign
     fields: Tensor | None  # (neighbour,): which one it is
 
+    num_channels: int  # of all fields; inputs beyond are no field's
+
     def base(self, x: Tensor) -> Tensor:
         """Under the structure: (batch * object, out)."""
         return torch.addmm(self.bias, x.flatten(0, 1), self.weight)
@@ -50,7 +52,8 @@ class Contributed:
     def added(self, x: Tensor) -> Tensor:
         """What each neighbour adds: (neighbour, batch, object, out)."""
         assert self.turned is not None and self.fields is not None
-        rows = x.flatten(0, 1).unflatten(1, (-1, self.turned.shape[1])).transpose(0, 1)
+        rows = x.flatten(0, 1)[:, : self.num_channels]
+        rows = rows.unflatten(1, (-1, self.turned.shape[1])).transpose(0, 1)
         return torch.bmm(rows[self.fields], self.turned).unflatten(1, x.shape[:2])
 
 
@@ -86,15 +89,21 @@ class Turns:
         local = self.masks.local(self.c)
         return local[torch.as_tensor([0, *self.own_rows], device=local.device)]
 
-    def contribute(self, k: str, weight: Tensor, bias: Tensor) -> Contributed:
-        """A linear layer (input, target, out) over the fields of a class."""
-        base = masked(weight.unsqueeze(0), self.masks.others(k, self.c)[:1])[0]
+    def contribute(self, k: str, weight: Tensor, bias: Tensor, num_free: int = 0) -> Contributed:
+        """A linear layer (input, target, out) over the fields of a class.
+
+        After the fields come `num_free` inputs that are none: no neighbour turns them.
+        """
+        num_channels = len(weight) - num_free
+        base = masked(weight.unsqueeze(0), self.masks.others(k, self.c)[:1], num_free)[0]
         if k not in self.turned:
-            return Contributed(base, bias.reshape(-1), None, None)
+            return Contributed(base, bias.reshape(-1), None, None, num_channels)
         turned = self.turned[k]
-        each = weight.unflatten(0, (len(self.masks.schema.fields(k)), -1))[turned.fields]
+        each = weight[:num_channels].unflatten(0, (len(self.masks.schema.fields(k)), -1))[
+            turned.fields
+        ]
         added = (each * turned.sign[:, None, :, None]).flatten(2)
-        return Contributed(base, bias.reshape(-1), added, turned.fields)
+        return Contributed(base, bias.reshape(-1), added, turned.fields, num_channels)
 
 
 def repeat(x: Tensor, times: int) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from oocdm.data.snapshot import Snapshot
 from oocdm.models.features import are_equal
+from oocdm.models.oocdm.identities import Tell
 from oocdm.models.scales import as_numbers
 from oocdm.schema import Field
 
@@ -25,9 +26,19 @@ Made = TypeVar("Made")
 class View:
     """One snapshot as single targets see it; all its values are known."""
 
-    def __init__(self, encoders: FieldEncoders, dtype: torch.dtype, now: Snapshot) -> None:
-        """Encoders are of single fields; `dtype` is that of the weights."""
+    def __init__(
+        self,
+        encoders: FieldEncoders,
+        dtype: torch.dtype,
+        now: Snapshot,
+        identities: Mapping[str, Tell] | None = None,
+    ) -> None:
+        """Encoders are of single fields; `dtype` is that of the weights.
+
+        `identities` say who the objects of each class are, if the model knows that.
+        """
         self.encoders, self.dtype, self.now, self.schema = encoders, dtype, now, now.schema
+        self.identities = identities or {}
         self._made: dict[tuple[object, ...], object] = {}
 
     def once(self, key: tuple[object, ...], make: Callable[[], Made]) -> Made:
@@ -44,6 +55,10 @@ class View:
     def encoded(self, c: str, f: str) -> Tensor:
         """Encodings of a field: (batch * object, channel)."""
         return self.once(("encoded", c, f), lambda: self.encoders[c, f](self.now.values[c][f]))
+
+    def identity(self, c: str) -> Tensor:
+        """Who the objects of a class are: (1 or batch, object, channel)."""
+        return self.once(("identity", c), lambda: self.identities[c](self.now.present[c]))
 
     def numbers(self, c: str, f: str) -> Tensor:
         """The values of a field: (batch * object, component)."""

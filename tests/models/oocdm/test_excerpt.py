@@ -10,6 +10,7 @@ import torch
 from oocdm.graph import Structure
 from oocdm.models.oocdm.excerpt import excerpt_of, merged, places_of, put_back, take_out, within
 from oocdm.models.oocdm.model import OocdmModel
+from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.prediction import ClassPrediction
 from tests.models.oocdm.worlds import SCHEMA, ants, model_of
 
@@ -38,9 +39,10 @@ def halves(model: OocdmModel) -> Structure:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("options", [ModelOptions(), ModelOptions(identity_dim=4)], ids=["", "+"])
 @pytest.mark.parametrize("names", SOME, ids="+".join)
-def test_an_excerpt_predicts_as_the_whole(names: tuple[str, ...]) -> None:
-    whole = model_of()
+def test_an_excerpt_predicts_as_the_whole(names: tuple[str, ...], options: ModelOptions) -> None:
+    whole = model_of(options)
     part = excerpt_of(whole, names)
     assert part.edges.targets == tuple(t for t in TARGETS if t in names)
     take_out(whole, part)
@@ -73,11 +75,12 @@ def test_what_is_put_back_changes_nothing_else(names: tuple[str, ...]) -> None:
 
 
 def test_encoders_are_the_whole_models_and_stay() -> None:
-    whole = model_of()
+    whole = model_of(ModelOptions(identity_dim=4))
     part = excerpt_of(whole, ["Ant.x"])
-    ours, theirs = whole.encoders.state_dict(), part.encoders.state_dict()
-    assert all(torch.equal(theirs[name], weight) for name, weight in ours.items())
-    assert not any(p.requires_grad for p in part.encoders.parameters())
+    for ours, theirs in ((whole.encoders, part.encoders), (whole.identities, part.identities)):
+        weights = theirs.state_dict()
+        assert weights and all(torch.equal(weights[n], w) for n, w in ours.state_dict().items())
+        assert not any(p.requires_grad for p in theirs.parameters())
     assert all(p.requires_grad for p in part.predictors.parameters())
 
 

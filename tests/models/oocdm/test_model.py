@@ -25,6 +25,7 @@ from tests.models.strategies import (
     PRESETS,
     Case,
     Change,
+    alike,
     assert_near,
     blank,
     cases,
@@ -184,6 +185,8 @@ def test_objects_of_unrelated_classes_do_not_matter(
     for (c, v, before), (_, _, after) in zip(parameters_of(old), parameters_of(new), strict=True):
         column = case.schema.targets(c).index(v)
         unrelated = ~ClassEdges.of(case.schema).global_block(edges, k, c)[:, :, column].any(1)
+        if k == c and case.options.identity_dim:
+            continue  # how many objects stand behind one is part of who it is
         for a, b in zip(before, after, strict=True):
             kept = b[:, : a.shape[1]]
             assert_equal(a[unrelated], kept[unrelated], f"{c}.{v}")
@@ -195,7 +198,7 @@ def assert_equal(a: Tensor, b: Tensor, where: str) -> None:
 
 @BOTH
 @settings(max_examples=30)
-@given(case=cases(), num=st.sampled_from([1, 2, 6]))
+@given(case=cases(alike()), num=st.sampled_from([1, 2, 6]))
 def test_the_order_of_objects_does_not_matter(literal: bool, case: Case, num: int) -> None:
     model, rng = case.model(literal), case.rng()
     structures = case.structures(model, num)

@@ -56,6 +56,12 @@ def test_aggregators_cannot_be_empty() -> None:
         ModelOptions(aggregators=())
 
 
+def test_encodings_of_objects_go_both_ways() -> None:
+    expected = r"^identity_dim must be even, half of it for each way, got 7\.$"
+    with pytest.raises(ModelError, match=expected):
+        ModelOptions(identity_dim=7)
+
+
 def test_heads_divide_the_local_encoding() -> None:
     expected = r"^local_dim must be a multiple of heads, got 32 and 3\.$"
     with pytest.raises(ModelError, match=expected):

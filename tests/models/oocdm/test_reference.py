@@ -12,6 +12,7 @@ from torch import Tensor
 
 from oocdm.errors import ModelError, SchemaError
 from oocdm.graph import ClassGraph, Edge
+from oocdm.methods.augmented import augmented
 from oocdm.models.normal_field import NormalField
 from oocdm.models.oocdm.model import OocdmModel
 from oocdm.models.oocdm.options import ModelOptions
@@ -36,6 +37,7 @@ class Wall(ObjectClass):
     x = Real()
 
 
+PAPER, AUGMENTED = ModelOptions.preset("paper"), augmented("paper")
 SCHEMA = Schema(Ball, Wall).with_likelihood("normal")  # as the paper has it
 
 
@@ -56,6 +58,9 @@ def appendix(
             code = (hidden @ e.weight[row] + e.bias[row]).clamp(min=0)
             is_parent = Edge(k, u, c, "x", is_local=r == j) in graph
             codes.append(code if is_parent else torch.zeros_like(code))
+        if model.options.identity_dim:
+            of_class = [i for i, (other, _) in enumerate(objects) if other == k]
+            codes.append(hidden_encoding(model, k, of_class.index(r), len(of_class)))
         return torch.cat(codes)
 
     own, a, network = p.parts["local"], p.parts["attention"], p.network
@@ -84,11 +89,25 @@ def appendix(
     return out[0], torch.log1p(out[width].exp()) + 1e-5
 
 
+def hidden_encoding(model: OocdmModel, k: str, i: int, num: int) -> Tensor:
+    """Of object i among so many: the GRU's state after its steps, on the way forth and back."""
+    p, states = model.identities[k], []
+    for way, steps in ((0, i + 1), (1, num - i)):
+        h: Tensor = p.start[way]
+        for _ in range(steps):
+            a, b = p.input_bias[way].chunk(3), (h @ p.weight[way] + p.hidden_bias[way]).chunk(3)
+            r, z = torch.sigmoid(a[0] + b[0]), torch.sigmoid(a[1] + b[1])
+            h = (1 - z) * torch.tanh(a[2] + r * b[2]) + z * h
+        states.append(h)
+    return torch.cat(states)
+
+
+@pytest.mark.parametrize("options", [PAPER, AUGMENTED], ids=["oocdm", "oocdm+"])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_paper_preset_is_the_appendix(seed: int) -> None:
+def test_the_paper_preset_is_the_appendix(seed: int, options: ModelOptions) -> None:
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
-    model = OocdmModel(SCHEMA, ModelOptions.preset("paper"), literal=True).double()
+    model = OocdmModel(SCHEMA, options, literal=True).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.1 * torch.randn_like(parameter)

@@ -94,4 +94,5 @@ def reading_of(model: OocdmModel) -> Reading:
 
 def view_of(model: OocdmModel, before: Snapshot) -> View:
     """A state as single targets of a model see it."""
-    return View(reading_of(model).of_fields, model.dtype, before)
+    identities = {c: model.identities[c] for c in model.identities}
+    return View(reading_of(model).of_fields, model.dtype, before, identities)

@@ -4,6 +4,7 @@ from oocdm.models.oocdm.parts.attention import Attention
 from oocdm.models.oocdm.parts.extremes import Extremes
 from oocdm.models.oocdm.parts.local import Local
 from oocdm.models.oocdm.parts.messages import Messages
+from oocdm.models.oocdm.parts.open_extremes import OpenExtremes
 from oocdm.models.oocdm.parts.pairs import Pairs
 from oocdm.models.oocdm.parts.part import AbstractPart
 
@@ -13,5 +14,6 @@ PARTS: list[type[AbstractPart]] = [
     Attention,
     Messages,
     Extremes,
+    OpenExtremes,
     Pairs,
 ]

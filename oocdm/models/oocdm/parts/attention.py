@@ -80,17 +80,21 @@ class Attention(AbstractGathered):
     def literal(self, i: int, seen: SeenByTarget) -> Tensor:
         local = self._local[0].literal(i, seen)
         query = local @ self.query_weight[i] + self.query_bias[i]
-        keys, values = [], []
+        keys, values, shifts = [], [], []
         for k, x in seen.others.items():
             code = x @ self.weight[k][:, i] + self.bias[k][i]
             keys.append(code @ self.key_weight[i] + self.key_bias[i])
             values.append(code @ self.value_weight[i] + self.value_bias[i])
+            openness = self.openness_literally(i, k, seen)
+            none = query.new_zeros(seen.allowed[k].shape)
+            shifts.append(none if openness is None else openness.expand_as(none))
         query, key, value = (
             rows.unflatten(-1, (self._heads, -1)).transpose(1, 2)
             for rows in (query, torch.cat(keys, dim=1), torch.cat(values, dim=1))
         )
         is_source = torch.cat(list(seen.allowed.values()), dim=2).unsqueeze(1)
         scores = query @ key.transpose(-1, -2) / self.width**0.5
+        scores = scores + torch.cat(shifts, dim=2).unsqueeze(1)
         # The lowest number instead of -inf: an object without sources must get 0, not NaN.
         scores = scores.masked_fill(~is_source, torch.finfo(scores.dtype).min)
         weights = scores.softmax(dim=-1) * is_source
@@ -121,7 +125,7 @@ class Attention(AbstractGathered):
             if not self.place.options.skip_unrelated or masks.reads(k, self.c).any()
         }
         query_weight, query_bias = self._query()
-        query_weight = masked(query_weight.unsqueeze(0), masks.local(self.c))
+        query_weight = masked(query_weight.unsqueeze(0), masks.local(self.c), self.num_free)
 
         def gather(seen: Seen) -> Tensor | None:
             keys, values, shifts = [], [], []
@@ -147,7 +151,9 @@ class Attention(AbstractGathered):
     def _attended(self, k: str, masks: Masks) -> Attended:
         weight, bias = self._keys_and_values(k)
         is_read, mask = masks.reads(k, self.c), masks.others(k, self.c)
-        used = masked(_halves(weight).unsqueeze(0), mask) if is_read.any() else None
+        used = None
+        if is_read.any() or self.num_free:
+            used = masked(_halves(weight).unsqueeze(0), mask, self.num_free)
         return Attended(used, _halves(bias), is_read)
 
     def _sources(
@@ -165,17 +171,19 @@ class Attention(AbstractGathered):
         if self.place.options.skip_unrelated:
             flags = torch.as_tensor(source.is_read, device=key.device)
             is_source = is_source & masks.spread(flags, seen.inputs.batch_size)[:, None, None]
-        return key, value, closed(is_source, dtype)
+        shift, openness = closed(is_source, dtype), self.openness(k, seen)
+        return key, value, shift if openness is None else shift + openness
 
     # ---------------------------------------------------------------- around a structure
 
     def compose_neighbours(self, turns: Turns) -> GatherNeighbours:
         layers = {
-            k: turns.contribute(k, *self._keys_and_values(k)) for k in self.place.schema.classes
+            k: turns.contribute(k, *self._keys_and_values(k), self.num_free)
+            for k in self.place.schema.classes
         }
         query_weight, query_bias = self._query()
         scale = self.width**-0.5
-        query_weight = masked(scale * query_weight.unsqueeze(0), turns.own_masks())
+        query_weight = masked(scale * query_weight.unsqueeze(0), turns.own_masks(), self.num_free)
         query_bias = (scale * query_bias).reshape(1, 1, -1)
 
         def gather_all(seen: Seen) -> Tensor:
@@ -204,6 +212,11 @@ class Attention(AbstractGathered):
             key, value = (torch.cat(t, dim=3).flatten(0, 2) for t in (keys, values))
             table = torch.bmm(query, key.transpose(1, 2))
             table = table.view(batch, targets * heads, len(query_weight), n, key.shape[1])
+            for k, place in at.items():
+                openness = self.openness(k, seen)
+                if openness is not None:
+                    shift = openness.permute(0, 3, 1, 2).repeat_interleave(heads, 1)
+                    table[..., place] += shift.unsqueeze(2)
             is_source = torch.cat(
                 [seen.inputs.others(k, self.c).expand(-1, n, -1) for k in at], dim=2
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 LARGEST = 2**21  # numbers of a hidden layer at once, where no gradients need them all
 
@@ -31,15 +32,28 @@ class Entries:
         """The targets' parts of a weight (input, target, out): (entry, input, out)."""
         return weight.transpose(0, 1).index_select(0, self.targets)
 
-    def masked(self, weight: Tensor, mask: Tensor) -> Tensor:
-        """The same without what structures forbid: `mask` is (structure, field, target)."""
+    def masked(self, weight: Tensor, mask: Tensor, num_free: int = 0) -> Tensor:
+        """The same without what structures forbid: `mask` is (structure, field, target).
+
+        After the fields come `num_free` inputs that are none, and always there.
+        """
         flags = mask[self.structures, :, self.targets]  # (entry, field)
-        channels = weight.shape[0] // max(flags.shape[1], 1)
-        return self.of(weight) * flags.repeat_interleave(channels, 1).unsqueeze(2)
+        channels = (weight.shape[0] - num_free) // max(flags.shape[1], 1)
+        flags = flags.repeat_interleave(channels, 1)
+        if num_free:
+            flags = functional.pad(flags, (0, num_free), value=1.0)
+        return self.of(weight) * flags.unsqueeze(2)
 
     def read(self, rows: Tensor) -> Tensor:
         """Rows (batch, ..) as the entries read them: (entry, part of the batch, ..)."""
         return rows.unflatten(0, (self.groups, -1)).index_select(0, self.rows)
+
+    def of_pairs(self, openness: Tensor) -> Tensor:
+        """Gates (1 or batch, receiver, sender, target) of the entries: (entry, 1 or part, ..)."""
+        if len(openness) == 1:
+            return openness.permute(3, 0, 1, 2).index_select(0, self.targets)
+        rows = self.read(openness)
+        return rows[torch.arange(len(rows), device=rows.device), :, :, :, self.targets]
 
     def split(self, numbers: int) -> Sequence[slice]:
         """Some entries after the other, where each takes so many numbers and no gradient."""

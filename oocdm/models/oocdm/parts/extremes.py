@@ -18,6 +18,7 @@ from oocdm.models.oocdm.masks import Masks
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.parts.part import (
     AbstractLinear,
+    AbstractPart,
     Alone,
     Place,
     Seen,
@@ -41,7 +42,7 @@ class Column:
     is_difference: bool
 
 
-class Extremes(AbstractLinear):
+class AbstractExtremes(AbstractPart):
     """Maxima and minima of numeric fields over the other objects, alone and less one's own."""
 
     name: ClassVar[str] = "extremes"
@@ -62,10 +63,6 @@ class Extremes(AbstractLinear):
         unit = torch.stack([torch.zeros(self.width), torch.ones(self.width)])
         self.register_buffer("scale", unit)
 
-    @classmethod
-    def is_used(cls, options: ModelOptions) -> bool:
-        return options.enrich
-
     @property
     def fields(self) -> list[tuple[str, str]]:
         """The fields of others that have columns, in order."""
@@ -77,12 +74,10 @@ class Extremes(AbstractLinear):
         start = names.index((k, f))
         return slice(start, start + names.count((k, f)))
 
-    # ---------------------------------------------------------------- what it reads
-
     def measure(self, data: Transitions) -> None:
         if not self.width:
             return
-        columns = self._observe(data.before, torch.float64, in_units=False)
+        columns = self.over_all(data.before, torch.float64).nan_to_num_(nan=0.0)
         mean, sd = moments(columns[data.before.present[self.c]], self.width)
         self.scale.copy_(torch.stack([mean, torch.where(sd > 0, sd, self._units_of_fields())]))
 
@@ -94,10 +89,8 @@ class Extremes(AbstractLinear):
             units.append(unit.repeat((at.stop - at.start) // len(unit)))
         return torch.cat(units)
 
-    def observe(self, before: Snapshot, dtype: torch.dtype) -> dict[tuple[str, ...], Tensor]:
-        return {(self.name, self.c): self._observe(before, dtype)}
-
-    def _observe(self, before: Snapshot, dtype: torch.dtype, in_units: bool = True) -> Tensor:
+    def over_all(self, before: Snapshot, dtype: torch.dtype) -> Tensor:
+        """All columns, over all senders: (batch, object, column); NaN where there is none."""
         present = before.present[self.c]
         if not self.width:
             return torch.zeros(*present.shape, 0, dtype=dtype, device=present.device)
@@ -112,10 +105,46 @@ class Extremes(AbstractLinear):
                 own = own.masked_fill(~is_known(before, self.c, f).unsqueeze(-1), torch.nan)
             ends = largest_and_smallest(theirs, k == self.c)
             parts.append(_columns(ends, own, present.shape[1]))
-        columns = torch.cat(parts, dim=-1)
-        if in_units:
-            columns.sub_(self.scale[0]).div_(self.scale[1])
-        return columns.nan_to_num_(nan=0.0)
+        return torch.cat(parts, dim=-1)
+
+    def allowed(self, masks: Masks) -> Tensor:
+        """Which columns edges allow, 0 or 1: (structure, target, column)."""
+        structures = masks.structures
+        sources, owns = (places.to(structures.device) for places in self._edges)
+        return structures[:, sources] * torch.where(owns >= 0, structures[:, owns], 1.0)
+
+    @cached_property
+    def _edges(self) -> tuple[Tensor, Tensor]:
+        """Places of the edges that each column needs: (target, column) each.
+
+        First the global edge from its source; then the local one of a difference, else -1.
+        """
+        schema, edges = self.place.schema, ClassEdges.of(self.place.schema)
+        places, own = np.arange(len(edges)), list(schema.fields(self.c))
+        local = edges.local_block(places, self.c)
+        found = np.full((2, local.shape[1], self.width), -1)
+        for i, column in enumerate(self.columns):
+            k, f = column.source_class, column.source_field
+            found[0, :, i] = edges.global_block(places, k, self.c)[list(schema.fields(k)).index(f)]
+            if column.is_difference:
+                found[1, :, i] = local[own.index(f)]
+        sources, owns = torch.as_tensor(found)
+        return sources, owns
+
+
+class Extremes(AbstractExtremes, AbstractLinear):
+    """The same among all other objects: no weights are needed for them."""
+
+    @classmethod
+    def is_used(cls, options: ModelOptions) -> bool:
+        return options.enrich and not options.has_openness
+
+    def observe(self, before: Snapshot, dtype: torch.dtype) -> dict[tuple[str, ...], Tensor]:
+        return {(self.name, self.c): self._in_units(before, dtype)}
+
+    def _in_units(self, before: Snapshot, dtype: torch.dtype) -> Tensor:
+        columns = self.over_all(before, dtype)
+        return columns.sub_(self.scale[0]).div_(self.scale[1]).nan_to_num_(nan=0.0)
 
     # ---------------------------------------------------------------- forms
 
@@ -181,30 +210,6 @@ class Extremes(AbstractLinear):
         return (
             columns if all_known and theirs.shape[1] > of_others else columns.nan_to_num_(nan=0.0)
         )
-
-    def allowed(self, masks: Masks) -> Tensor:
-        """Which columns edges allow, 0 or 1: (structure, target, column)."""
-        structures = masks.structures
-        sources, owns = (places.to(structures.device) for places in self._edges)
-        return structures[:, sources] * torch.where(owns >= 0, structures[:, owns], 1.0)
-
-    @cached_property
-    def _edges(self) -> tuple[Tensor, Tensor]:
-        """Places of the edges that each column needs: (target, column) each.
-
-        First the global edge from its source; then the local one of a difference, else -1.
-        """
-        schema, edges = self.place.schema, ClassEdges.of(self.place.schema)
-        places, own = np.arange(len(edges)), list(schema.fields(self.c))
-        local = edges.local_block(places, self.c)
-        found = np.full((2, local.shape[1], self.width), -1)
-        for i, column in enumerate(self.columns):
-            k, f = column.source_class, column.source_field
-            found[0, :, i] = edges.global_block(places, k, self.c)[list(schema.fields(k)).index(f)]
-            if column.is_difference:
-                found[1, :, i] = local[own.index(f)]
-        sources, owns = torch.as_tensor(found)
-        return sources, owns
 
 
 def _columns(ends: tuple[Tensor, Tensor], own: Tensor | None, objects: int) -> Tensor:

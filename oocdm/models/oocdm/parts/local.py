@@ -56,4 +56,4 @@ class Local(AbstractLinear):
     def weigh(self, layer: FirstLayer, masks: Masks) -> tuple[Tensor, Tensor | None]:
         composed = layer.after(self.weight.transpose(0, 1), self.bias)
         weight = composed.weight().permute(1, 2, 0, 3)
-        return masked(weight, masks.local(self.c)), composed.bias()
+        return masked(weight, masks.local(self.c), self.num_free), composed.bias()

@@ -33,12 +33,14 @@ def meet(
     counts: Tensor,
     middle: tuple[Tensor, Tensor],
     last: Tensor,
+    openness: Tensor | None = None,
 ) -> Tensor:
     """What receivers gather of senders: sums of filtered values, then weighted means.
 
     `ours` is (.., receiver, hidden), `theirs` (.., sender, hidden + value), `both` what pairs add
     to it, (.., receiver, sender, hidden + value), and `counts` (.., receiver or 1, sender).
     `middle` are the weight and bias between the two hidden layers, `last` what reads the second.
+    `openness` is the logarithm of how open receivers are to senders, (.., receiver, sender).
     """
     hidden_dim = ours.shape[-1]
     hidden, values = theirs.unsqueeze(-3).split([hidden_dim, theirs.shape[-1] - hidden_dim], dim=-1)
@@ -48,6 +50,9 @@ def meet(
         values = values + both[..., hidden_dim:]
     filters, scores = read_pair(hidden, middle, last)
     dim = filters.shape[-1]
+    if openness is not None:
+        openness = openness.unsqueeze(-1)
+        filters, scores = filters * openness.exp(), scores + openness
     is_absent = None if bool(counts.all()) else ~counts.unsqueeze(-1)
     if is_absent is not None:
         filters = filters.masked_fill(is_absent, 0.0)

@@ -114,7 +114,11 @@ class Messages(AbstractGathered):
                 same = seen.inputs.extra[self.name, k, self.c][..., j]
                 same = same * seen.local[f] * seen.edges[k][f]
                 message = message + same.unsqueeze(-1) * self.equal_weight[k][j, i]
-            total = total + (message.relu() * seen.allowed[k].unsqueeze(-1)).sum(2)
+            counts = seen.allowed[k].to(message)
+            openness = self.openness_literally(i, k, seen)
+            if openness is not None:
+                counts = counts * openness.exp()
+            total = total + (message.relu() * counts.unsqueeze(-1)).sum(2)
         return total
 
     # ---------------------------------------------------------------- under structures
@@ -123,7 +127,7 @@ class Messages(AbstractGathered):
         hears = masks.has_path(self.c, self.name)
         if not hears.any():
             return None
-        own_weight = masked(self.own_weight.unsqueeze(0), masks.local(self.c))
+        own_weight = masked(self.own_weight.unsqueeze(0), masks.local(self.c), self.num_free)
         senders = {
             k: sender
             for k in self.place.schema.classes
@@ -150,9 +154,10 @@ class Messages(AbstractGathered):
             return None
         pick = _picker(live, self.place.num_targets)
         equal = self._equal_weight(k, masks)
+        weight, mask = pick(self.weight[k], 1).unsqueeze(0), pick(masks.others(k, self.c), 2)
         return Sender(
             live,
-            masked(pick(self.weight[k], 1).unsqueeze(0), pick(masks.others(k, self.c), 2)),
+            masked(weight, mask, self.num_free),
             pick(self.bias[k]),
             None if equal is None else pick(equal, 2),
             torch.as_tensor(is_open[:, live], device=self.own_weight.device),
@@ -188,15 +193,18 @@ class Messages(AbstractGathered):
             weights = masks.spread(sender.equal_weight, batch)[:, None, None].unbind(3)
             same = list(zip(self._flags(k, seen), weights, strict=True))
         pick = _picker(sender.live, self.place.num_targets)
-        return heard(pick(own, 2), source, same, self._own_places(k, seen))
+        openness = self._opening(k, seen)
+        opening = None if openness is None else pick(openness, 3)
+        return heard(pick(own, 2), source, same, self._own_places(k, seen), opening)
 
     # ---------------------------------------------------------------- around a structure
 
     def compose_neighbours(self, turns: Turns) -> GatherNeighbours:
         masks = turns.masks
-        own_weight = masked(self.own_weight.unsqueeze(0), turns.own_masks())
+        own_weight = masked(self.own_weight.unsqueeze(0), turns.own_masks(), self.num_free)
         layers = {
-            k: turns.contribute(k, self.weight[k], self.bias[k]) for k in self.place.schema.classes
+            k: turns.contribute(k, self.weight[k], self.bias[k], self.num_free)
+            for k in self.place.schema.classes
         }
         equal_weights = {k: self._equal_weight(k, masks) for k in layers}
         shape = (self.place.num_targets, self.width)
@@ -214,12 +222,13 @@ class Messages(AbstractGathered):
                     continue
                 source = layers[k].base(codes).view(*codes.shape[:2], *shape)
                 source.masked_fill_(~seen.inputs.present[k][:, :, None, None], -torch.inf)
+                opening, places = self._opening(k, seen), self._own_places(k, seen)
                 for rows, variant_of, added in self._groups(k, turns, layers[k], codes):
                     rows = [i for i in rows if is_open[k][i].any()]
                     if rows:
                         theirs = source if added is None else source + added
                         same = self._same(k, equal_weights[k], rows[0], seen)
-                        heard_now = heard(own[variant_of], theirs, same, self._own_places(k, seen))
+                        heard_now = heard(own[variant_of], theirs, same, places, opening)
                         for i in rows:
                             flags = torch.as_tensor(is_open[k][i], device=x.device)
                             total[i] += heard_now * flags.unsqueeze(-1)
@@ -239,6 +248,7 @@ class Messages(AbstractGathered):
                     for j, f in enumerate(self.equal_fields[k])
                     if f in target.others.get(k, ()) and f in target.own
                 ],
+                self.openness_of(i, k),
             )
             for k in (target.others if self._skips else self.place.schema.classes)
         }
@@ -246,7 +256,7 @@ class Messages(AbstractGathered):
         def add(first: Tensor, own: Tensor, view: View) -> None:
             ours = own.unflatten(0, view.now.present[self.c].shape).unsqueeze(2)
             total = ours.relu()
-            for k, (project, equal_weights) in senders.items():
+            for k, (project, equal_weights, openness) in senders.items():
                 present = view.now.present[k]
                 if present.shape[1] == 0:
                     continue
@@ -256,7 +266,8 @@ class Messages(AbstractGathered):
                     source.masked_fill_(absent[:, :, None, None], -torch.inf)
                 same = [(view.equal(k, self.c, f), added) for f, added in equal_weights]
                 places = slice(0, present.shape[1]) if k == self.c else None
-                total += heard(ours, source, same, places)
+                opening = None if openness is None else openness(view).exp().unsqueeze(-1)
+                total += heard(ours, source, same, places, opening)
             first.addmm_(total.flatten(0, 2), weight)
 
         nothing = weight.new_zeros(self.width)
@@ -289,6 +300,11 @@ class Messages(AbstractGathered):
         flags = seen.inputs.extra[self.name, k, self.c]
         return seen.inputs.received(self.c, flags).unbind(-1)
 
+    def _opening(self, k: str, seen: Seen) -> Tensor | None:
+        """How open receivers are, 0 to 1: (1 or batch, receiver, sender, target); None: all are."""
+        openness = self.openness(k, seen)
+        return None if openness is None else openness.exp()
+
     def _own_places(self, k: str, seen: Seen) -> Places | None:
         """Where receivers stand among the senders of a class; None if it is not their own."""
         if k != self.c:
@@ -297,14 +313,19 @@ class Messages(AbstractGathered):
 
 
 def heard(
-    own: Tensor, source: Tensor, same: list[tuple[Tensor, Tensor]], places: Places | None
+    own: Tensor,
+    source: Tensor,
+    same: list[tuple[Tensor, Tensor]],
+    places: Places | None,
+    opening: Tensor | None = None,
 ) -> Tensor:
     """Messages summed over their senders: (batch, object, target, channel).
 
     `own` is (batch, object, target, channel), `source` (batch, sender, target, channel) with minus
     infinity, which the ReLU turns into nothing, for senders that do not count. `same` are flags
     (batch, object, sender) and what they add, which broadcasts over the message. Nobody hears
-    itself: `places` say where the objects stand among the senders.
+    itself: `places` say where the objects stand among the senders. `opening`, (1 or batch, object,
+    sender, target), is how much of a message counts, all of it if there is none.
     """
     numbers = own.numel() * source.shape[1]
     if numbers > LARGEST and own.shape[1] > 1 and not torch.is_grad_enabled():
@@ -313,7 +334,8 @@ def heard(
         for start in range(0, own.shape[1], at_once):
             here = slice(start, start + at_once)
             some = [(flags[:, here], added) for flags, added in same]
-            total[:, here] = heard(own[:, here], source, some, _at(places, here))
+            open_here = None if opening is None else opening[:, here]
+            total[:, here] = heard(own[:, here], source, some, _at(places, here), open_here)
         return total
     ours, theirs = own.unsqueeze(2), source.unsqueeze(1)
     if torch.is_grad_enabled():
@@ -332,7 +354,10 @@ def heard(
         else:
             index = places[:, :, None, None, None].expand(-1, -1, 1, *message.shape[3:])
             message.detach().scatter_(2, index, -torch.inf)
-    return message.relu_().sum(2)
+    message = message.relu_()
+    if opening is not None:
+        message = message * opening.unsqueeze(-1)
+    return message.sum(2)
 
 
 def _at(places: Places | None, here: slice) -> Places | None:

@@ -126,6 +126,10 @@ class Pairs(AbstractGathered):
             middle = self.middle[k][:, i], self.middle_bias[k][i]
             filters, scores = read_pair(hidden, middle, self.last[k][:, i])
             counts = seen.allowed[k].unsqueeze(-1)
+            openness = self.openness_literally(i, k, seen)
+            if openness is not None:
+                openness = openness.unsqueeze(-1)
+                filters, scores = filters * openness.exp(), scores + openness
             summed = (filters * values[..., : self.dim] * counts).sum(2)
             weights = scores.masked_fill(~counts, torch.finfo(scores.dtype).min).softmax(2) * counts
             each = values[..., self.dim :].unflatten(-1, (HEADS, HEAD_DIM))
@@ -168,7 +172,7 @@ class Pairs(AbstractGathered):
         return Composed(
             self,
             entries,
-            entries.masked(self.own_weight, local),
+            entries.masked(self.own_weight, local, self.num_free),
             {
                 k: sent
                 for k in self.place.schema.classes
@@ -198,7 +202,7 @@ class Pairs(AbstractGathered):
             distinct,
             at,
             places,
-            some.masked(self.weight[k], others),
+            some.masked(self.weight[k], others, self.num_free),
             self.bias[k].index_select(0, some.targets).unsqueeze(1),
             between,
             (some.of(self.middle[k]), self.middle_bias[k].index_select(0, some.targets)),
@@ -248,12 +252,13 @@ class Pairs(AbstractGathered):
             between_weight = self.between_weight[k][used, i] if fields else None
             project = target.project(k, self.weight[k][:, i], self.bias[k][i])
             middle = self.middle[k][:, i], self.middle_bias[k][i]
-            senders.append((k, project, fields, between_weight, middle, self.last[k][:, i]))
+            last, openness = self.last[k][:, i], self.openness_of(i, k)
+            senders.append((k, project, fields, between_weight, middle, last, openness))
 
         def add(first: Tensor, own: Tensor, view: View) -> None:
             ours = own.unflatten(0, view.now.present[self.c].shape)
             total = functional.pad(ours.relu() @ self.own_last[:, i], (0, self.means))
-            for k, project, fields, between_weight, middle, last in senders:
+            for k, project, fields, between_weight, middle, last, openness in senders:
                 present = view.now.present[k]
                 if present.shape[1] == 0:
                     continue
@@ -267,7 +272,8 @@ class Pairs(AbstractGathered):
                 if k == self.c:
                     eye = torch.eye(present.shape[1], dtype=torch.bool, device=present.device)
                     counts = counts & ~eye
-                total += meet(ours, theirs, both, counts, middle, last)
+                opened = None if openness is None else openness(view)
+                total += meet(ours, theirs, both, counts, middle, last, opened)
             first.addmm_(total.flatten(0, 1), weight)
 
         nothing = weight.new_zeros(self.hidden)
@@ -326,7 +332,7 @@ class Composed:
         if sent.between is not None:
             columns = seen.inputs.received(part.c, seen.inputs.extra[part.name, k, part.c])
         counts = seen.inputs.others(k, part.c)
-        receivers = ours.shape[2]
+        openness, receivers = part.openness(k, seen), ours.shape[2]
         found = []
         for some in sent.some.split(batch * receivers * senders * sent.weight.shape[2]):
             here = Entries(sent.some.structures[some], sent.some.targets[some], sent.some.groups)
@@ -341,5 +347,7 @@ class Composed:
                 )
             own = ours.index_select(0, sent.own[some])
             middle = sent.middle[0][some], sent.middle[1][some]
-            found.append(meet(own, theirs, both, here.read(counts), middle, sent.last[some]))
+            opened = None if openness is None else here.of_pairs(openness)
+            last = sent.last[some]
+            found.append(meet(own, theirs, both, here.read(counts), middle, last, opened))
         return found[0] if len(found) == 1 else torch.cat(found)

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from oocdm.data.snapshot import Snapshot, Transitions
-from oocdm.models.features import Featuriser, Inputs
+from oocdm.models.features import Featuriser, Inputs, PerClass, at_places
 from oocdm.models.oocdm.encoder import Encoder
 from oocdm.models.oocdm.first_layer import FirstLayer
 from oocdm.models.oocdm.masks import Masks
+from oocdm.models.oocdm.openness import Openness
 from oocdm.models.oocdm.options import ModelOptions
 from oocdm.models.oocdm.projection import Projection
 from oocdm.models.oocdm.turns import Turns
@@ -37,6 +38,7 @@ class Place:
     featuriser: Featuriser
     widths: Mapping[str, int]  # of an encoded object of each class
     earlier: Mapping[str, AbstractPart]  # the parts that stand before it, by name
+    openness: Openness | None = None  # what all parts share
 
     @property
     def schema(self) -> Schema:
@@ -51,18 +53,37 @@ class Place:
 
 @dataclass(frozen=True)
 class Seen:
-    """What parts read of a batch: `encoded[class]` is (batch, object, field * channel)."""
+    """What parts read of a batch: `encoded[class]` is (batch, object, field * channel).
+
+    If the model knows who objects are, that follows in `encoded`, and alone it is
+    `identities[class]`, (1 or batch, object, channel).
+    """
 
     inputs: Inputs
     encoded: Mapping[str, Tensor]
+    identities: PerClass
 
     def own(self, c: str) -> Tensor:
         """Encodings of the objects of a class that are predicted: (batch, receiver, ..)."""
         return self.inputs.received(c, self.encoded[c])
 
+    def who_receives(self, c: str) -> Tensor:
+        """Who the objects of a class are that are predicted: (1 or batch, receiver, channel)."""
+        who, places = self.identities[c], self.inputs.receivers.get(c)
+        return who if places is None else at_places(who.expand(len(places), -1, -1), places)
+
     def for_all(self) -> Seen:
         """The same, with all objects to be predicted."""
-        return Seen(self.inputs.for_all(), self.encoded)
+        return replace(self, inputs=self.inputs.for_all())
+
+    def repeat(self, times: int) -> Seen:
+        """All of it so many times, one batch after the other."""
+
+        def each(tensors: PerClass) -> PerClass:
+            return {c: t if len(t) == 1 else t.repeat(times, 1, 1) for c, t in tensors.items()}
+
+        encoded = {c: codes.repeat(times, 1, 1) for c, codes in self.encoded.items()}
+        return Seen(self.inputs.repeat(times), encoded, each(self.identities))
 
 
 @dataclass(frozen=True)
@@ -71,7 +92,7 @@ class SeenByTarget:
 
     `own` and `others[class]` are encodings (batch, object, field * channel), `local[field]` and
     `edges[class][field]` tell which of them it may see, (batch, 1, 1) each, and `allowed[class]`
-    which objects count for which, (batch, object, source).
+    which objects count for which, (batch, object, source). Who objects are is never hidden.
     """
 
     inputs: Inputs
@@ -80,6 +101,7 @@ class SeenByTarget:
     local: Mapping[str, Tensor]
     edges: Mapping[str, Mapping[str, Tensor]]
     allowed: Mapping[str, Tensor]
+    identities: PerClass
 
 
 @dataclass(frozen=True)
@@ -166,6 +188,31 @@ class AbstractPart(nn.Module):
         """Weights (input, target, out) whose input is the same for all targets."""
         return []
 
+    @property
+    def num_free(self) -> int:
+        """Inputs of an encoded object that are no field's: who it is."""
+        return self.place.options.identity_dim
+
+    def openness(self, k: str, seen: Seen) -> Tensor | None:
+        """Logarithms of how open receivers are to a class: (1 or batch, receiver, sender, target).
+
+        None if all are.
+        """
+        openness = self.place.openness
+        if openness is None:
+            return None
+        return openness(k, seen.who_receives(self.c), seen.identities[k])
+
+    def openness_literally(self, i: int, k: str, seen: SeenByTarget) -> Tensor | None:
+        """The same for target i: (1 or batch, receiver, sender)."""
+        openness, who = self.place.openness, seen.identities
+        return None if openness is None else openness.literal(i, k, who[self.c], who[k])
+
+    def openness_of(self, i: int, k: str) -> Callable[[View], Tensor] | None:
+        """The same for target i of a state."""
+        openness = self.place.openness
+        return None if openness is None else openness.of_target(i, self.c, k)
+
     @abstractmethod
     def literal(self, i: int, seen: SeenByTarget) -> Tensor:
         """Features of target i, (batch, object, feature): the measure of correctness."""
@@ -207,11 +254,7 @@ class AbstractGathered(AbstractPart):
 
         def gather_all(seen: Seen) -> Tensor:
             x = seen.encoded[self.c]
-            repeated = Seen(
-                seen.inputs.repeat(num),
-                {k: codes.repeat(num, 1, 1) for k, codes in seen.encoded.items()},
-            )
-            found = None if gather is None else gather(repeated)
+            found = None if gather is None else gather(seen.repeat(num))
             if found is None:
                 found = x.new_zeros(num * len(x), x.shape[1], self.place.num_targets, self.width)
             return found.unflatten(0, (num, -1)).permute(3, 0, 1, 2, 4)

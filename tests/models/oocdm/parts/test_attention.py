@@ -64,7 +64,8 @@ def test_where_nothing_is_read_there_is_nothing() -> None:
     assert gather is not None and gather(model.see(model.inputs(ants()))) is None
     full = part.compose(Masks(model.layout, model.structures(model.layout.structure(True))))
     empty = model.inputs(ants().map(lambda t: t[:, :0]))
-    nobody = Seen(empty, {k: torch.zeros(1, 0, model.encoders[k].width) for k in SCHEMA.classes})
+    codes = {k: torch.zeros(1, 0, model.encoders[k].width) for k in SCHEMA.classes}
+    nobody = Seen(empty, codes, {})
     assert full is not None and full(nobody) is None
 
 

@@ -20,7 +20,7 @@ from oocdm.models.oocdm.view import View
 from oocdm.models.scales import Scales
 from oocdm.schema import Categorical, ObjectClass, Schema
 from tests.models.oocdm.worlds import SCHEMA, ants, model_of, view_of
-from tests.models.strategies import Case, cases, random_transitions
+from tests.models.strategies import Case, alike, cases, random_transitions
 
 
 def part_of(model: OocdmModel, c: str) -> Extremes:
@@ -127,7 +127,7 @@ def test_units_are_saved_with_the_weights() -> None:
 
 
 @settings(max_examples=40)
-@given(cases())
+@given(cases(alike()))
 @torch.no_grad()
 def test_single_targets_see_what_all_see(case: Case) -> None:
     """Bit for bit, whether or not objects are missing."""

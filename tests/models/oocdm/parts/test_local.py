@@ -39,5 +39,6 @@ def test_it_is_no_path_and_in_every_network() -> None:
 
 def test_it_reads_the_encodings_of_its_own_class() -> None:
     model = model_of()
-    seen = Seen(model.inputs(ants()), {"Ant": torch.ones(1, 3, 2), "Hill": torch.zeros(1, 1, 2)})
+    encoded = {"Ant": torch.ones(1, 3, 2), "Hill": torch.zeros(1, 1, 2)}
+    seen = Seen(model.inputs(ants()), encoded, {})
     assert model.predictors["Hill"].parts["local"].rows(seen) is seen.encoded["Hill"]

@@ -61,7 +61,8 @@ class Mean(AbstractGathered):
     def compose(self, masks: Masks) -> Gather | None:
         weights, is_open = {}, {}
         for k in self.place.schema.classes:
-            weights[k] = masked(self.weight[k].unsqueeze(0), masks.others(k, self.c))
+            mask = masks.others(k, self.c)
+            weights[k] = masked(self.weight[k].unsqueeze(0), mask, self.num_free)
             reads = masks.reads(k, self.c) | (not self.place.options.skip_unrelated)
             is_open[k] = torch.as_tensor(reads)  # (structure, target)
 
