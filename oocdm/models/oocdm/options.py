@@ -43,7 +43,7 @@ class ModelOptions:
     skip_unrelated: bool = True  # objects of a class without an edge into a target are left out
     # Who an object is, for objects of a class that differ: channels of the encodings of places;
     # 0 for none.
-    identity_dim: CountOrZero = 0
+    identity_dim: Annotated[int, Range(at_least=0, at_most=2**16)] = 0
     openness: bool = True  # who two objects are also decides how much one hears of the other
     # Added to every sigma, in raw units; None: a small share of usual changes.
     sigma_floor: Positive | None = None
