@@ -611,7 +611,7 @@ def test_a_dataset_that_is_replaced_meanwhile_is_the_old_or_the_new_one(
         return read_schema(contents)
 
     monkeypatch.setattr(folder_module, "_read_schema", replaced)
-    assert load_dataset(folder).to_frames()["Ball"].x.tolist() == [2.0, 0.5]
+    assert load_dataset(folder).cells["Ball"].values["x"].ravel().tolist() == [2.0, 0.5]
     times[0] = 99
     with pytest.raises(DataError, match=r"balls` was replaced 3 times while it was read\. Read it"):
         load_dataset(folder)

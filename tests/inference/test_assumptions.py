@@ -117,7 +117,7 @@ def knowing(sigma: float = SIGMA, bias: float = 0.0, speed: float = 0.5) -> Any:
         )
 
     model = SimpleNamespace(
-        schema=SCHEMA, device=torch.device("cpu"), compile_for=lambda graph: predict
+        schema=SCHEMA, counts=None, device=torch.device("cpu"), compile_for=lambda graph: predict
     )
     return SimpleNamespace(model=model, graph=ClassGraph.full(SCHEMA))
 
