@@ -54,6 +54,7 @@ from oocdm.inference import (
 from oocdm.learned import FlatEnv, LearnedEnv, LearnedVectorEnv
 from oocdm.methods import AbstractMethod, AbstractVariableMethod, Oocdm, Oofull, Schedule
 from oocdm.models.oocdm.options import ModelOptions
+from oocdm.online import OnlineProgress, OnlineResult, learn_online
 from oocdm.planning import (
     CEM,
     ICEM,
@@ -131,6 +132,8 @@ __all__ = [
     "ModelOptions",
     "Moment",
     "ObjectClass",
+    "OnlineProgress",
+    "OnlineResult",
     "Oocdm",
     "OocdmError",
     "Oofull",
@@ -168,6 +171,7 @@ __all__ = [
     "evaluate",
     "explain",
     "fit",
+    "learn_online",
     "list_envs",
     "load",
     "load_dataset",

@@ -67,8 +67,7 @@ class Places:
                [8, 9]])
         """
         counts, place = (
-            np.concatenate(each)
-            for each in ([p.counts for p in parts], [p.place for p in parts])
+            np.concatenate(each) for each in ([p.counts for p in parts], [p.place for p in parts])
         )
         return Places(counts, place, max(part.width for part in parts))
 

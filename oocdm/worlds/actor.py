@@ -85,11 +85,11 @@ def check_actions(
     >>> class Ball(ObjectClass):
     ...     x, push = Real(), Real(action=True)
     >>> on = {"Ball": np.ones((1, 2), bool)}
-    >>> check_actions("my policy's", Schema(Ball), {"Ball": {"push": np.full((1, 2), np.nan)}}, on)
+    >>> check_actions("a policy's", Schema(Ball), {"Ball": {"push": np.full((1, 2), np.nan)}}, on)
     Traceback (most recent call last):
     ...
-    oocdm.errors.DataError: my policy's actions for `Ball.push`: expected a number, got nan. The \
-schema declares what the field allows.
+    oocdm.errors.DataError: a policy's actions for `Ball.push`: expected a finite number, got nan. \
+The schema declares what the field allows.
     """
     for problem in action_problems(where, schema, actions, present):
         raise DataError(problem)
