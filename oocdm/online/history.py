@@ -58,7 +58,7 @@ class Part:
             int(whole.sum()),
             float(returns[whole].mean()) if whole.any() else None,
             float(rewards.mean()),
-            None if model is None else evaluate(model, data).aill,
+            None if model is None else float(evaluate(model, data).aill),
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from oocdm.data import Dataset, load_dataset
-from oocdm.errors import FileError, ModelError, OocdmError, PlanError
+from oocdm.errors import FileError, ModelError, OocdmError, PlanError, short
 from oocdm.files import write_json
 from oocdm.files.lock import locked
 from oocdm.files.os_errors import told_as
@@ -38,7 +38,6 @@ from oocdm.worlds.world import AbstractWorld, World, world_of
 
 HISTORY = "history.json"
 GivenTask = Annotated[Task | None, "Make one: oocdm.Task(reward, terminated, reads=[...])."]
-GivenPlanner = Annotated[Planner | None, "Make one, such as oocdm.CEM(horizon=20)."]
 GivenSchedule = Annotated[Schedule | None, "Make one: oocdm.Schedule(iterations=5)."]
 
 
@@ -95,7 +94,7 @@ def learn_online(
     steps: Count = 20_000,
     *,
     policy: Policy | None = None,
-    planner: GivenPlanner = None,
+    planner: Planner | None = None,
     first: Count | None = None,
     growth: Annotated[float, Range(above=1)] = 2.0,
     explore: Probability = 0.2,
@@ -159,6 +158,11 @@ def learn_online(
         num_worlds=num_worlds,
     )
     chosen_planner = CEM() if planner is None else planner
+    if not isinstance(chosen_planner, Planner):
+        raise PlanError(
+            "learn_online: `planner`: expected a planner such as oocdm.CEM(horizon=20), got "
+            f"{short(planner)}. Make one, with its options in parentheses."
+        )
     settings = OnlineSettings(
         world=type(own_world).__name__,
         schema=own_world.schema.to_json(),

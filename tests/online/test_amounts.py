@@ -20,7 +20,7 @@ from tests.online.toys import Carts
         (Amounts(steps=240, first=100), (100, 240)),  # 40 are less than half of the next round
         (Amounts(steps=260, first=100), (100, 200, 260)),
         (Amounts(steps=1000, first=100, growth=4.0), (100, 400, 1000)),
-        (Amounts(steps=450, first=100, buffer=100), (100, 200, 300, 450)),
+        (Amounts(steps=440, first=100, buffer=100), (100, 200, 300, 440)),
     ],
 )
 def test_rounds_grow(amounts: Amounts, ends: tuple[int, ...]) -> None:
