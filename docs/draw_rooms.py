@@ -37,6 +37,7 @@ PLACES = {
     "training": (3.2, 7, "fit, resume, load", LEARN),
     "envs": (0.0, 8, "the paper's worlds", BASE),
     "learned": (1.3, 8, "the model as a world", ACT),
+    "online": (1.95, 7.4, "collect, learn, again", ACT),
     "report": (2.7, 8, "pictures and tables", SHELL),
     "checks": (4.0, 8, "your own method", SHELL),
     "__init__": (0.65, 9, "import oocdm", SHELL),

@@ -14,7 +14,7 @@ ROOMS = (
     *("interruption", "errors", "reading", "files", "schema"),
     *("graph", "task", "data", "worlds", "envs"),
     *("models", "inference", "discovery", "planning", "learned", "methods", "training"),
-    *("checks", "report"),
+    *("online", "checks", "report"),
     *("__init__", "bench", "cli", "__main__"),
 )
 

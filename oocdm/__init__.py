@@ -62,6 +62,7 @@ from oocdm.methods import (
     Schedule,
 )
 from oocdm.models.oocdm.options import ModelOptions
+from oocdm.online import OnlineProgress, OnlineResult, learn_online
 from oocdm.planning import (
     CEM,
     ICEM,
@@ -139,6 +140,8 @@ __all__ = [
     "ModelOptions",
     "Moment",
     "ObjectClass",
+    "OnlineProgress",
+    "OnlineResult",
     "Oocdm",
     "OocdmError",
     "OocdmPlus",
@@ -178,6 +181,7 @@ __all__ = [
     "evaluate",
     "explain",
     "fit",
+    "learn_online",
     "list_envs",
     "load",
     "load_dataset",

@@ -332,7 +332,7 @@ CALLS: dict[str, tuple[Callable[[SimpleNamespace], Call], dict[str, str]]] = {
             f.name: "flag" if isinstance(f.default, bool) else "positive"
             for f in fields(oocdm.ModelOptions)
         }
-        | {"product_rank": "seed"},
+        | {"product_rank": "seed", "identity_dim": "seed"},
     ),
     "Oocdm": (
         lambda g: (oocdm.Oocdm, {}),

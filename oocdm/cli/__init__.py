@@ -48,6 +48,7 @@ _add(benchmarks, "samples", bench.samples, "oocdm bench samples --env block5 -o 
 _add(benchmarks, "decisions", bench.decisions, "oocdm bench decisions --env block10 -o results")
 _add(benchmarks, "units", bench.units, "oocdm bench units --env block2 -o results")
 _add(benchmarks, "planning", bench.planning, "oocdm bench planning --threads 2 -o results")
+_add(benchmarks, "online", bench.online, "oocdm bench online --env mouse --seeds 0-1 -o results")
 _add(benchmarks, "discovery", bench.discovery, "oocdm bench discovery -o results")
 app.add_typer(benchmarks, name="bench")
 

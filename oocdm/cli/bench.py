@@ -335,6 +335,34 @@ def units(
     )
 
 
+def online(
+    env: Annotated[str, typer.Option(help="One with a reward.")] = "mouse",
+    seeds: Annotated[str, typer.Option(help="Such as 0, 0-2 or 0,3,7.")] = "0-1",
+    threads: Threads = 1,
+    output: Results = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn while acting, against as many transitions of the random policy; hours a seed."""
+    from oocdm.bench.online import run_online
+    from oocdm.report.online_picture import save_online
+    from oocdm.report.return_table import ONLINE, online_cells
+    from oocdm.report.terminal import text_table
+
+    def run(bar: ProgressBar) -> dict[str, Any]:
+        answer = run_online(output, bar.show, env, parse_seeds(seeds))
+        if output is not None:
+            histories = {f"seed {cell['seed']}": cell["history"] for cell in answer["cells"]}
+            save_online(output / f"online-{env}.png", histories)
+        return answer
+
+    show_measured(
+        run,
+        lambda answer: [text_table(ONLINE, map(online_cells, answer["cells"]))],
+        threads,
+        as_json,
+    )
+
+
 def planning(
     repeats: Annotated[int, typer.Option(min=1, help="Times are medians of so many.")] = 9,
     threads: Threads = 1,

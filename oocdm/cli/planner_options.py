@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from oocdm.planning import Planner
 
 _option = functools.partial(typer.Option, rich_help_panel="Planner")
-_PLANNERS: dict[str, type[Planner]] = {"cem": oocdm.CEM, "icem": oocdm.ICEM, "mppi": oocdm.MPPI}
+PLANNERS: dict[str, type[Planner]] = {"cem": oocdm.CEM, "icem": oocdm.ICEM, "mppi": oocdm.MPPI}
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class PlannerOptions:
 
     def make(self) -> Planner:
         """The planner; raises a `PlanError` if the options do not go together."""
-        if self.planner not in _PLANNERS:
-            raise PlanError(f"Unknown planner `{self.planner}`. {suggest(self.planner, _PLANNERS)}")
+        if self.planner not in PLANNERS:
+            raise PlanError(f"Unknown planner `{self.planner}`. {suggest(self.planner, PLANNERS)}")
         if self.paper and self.planner != "cem":
             raise PlanError(
                 f"Option --paper: expected the planner cem, which is the paper's, got "
@@ -79,7 +79,7 @@ class PlannerOptions:
                 f"{self.elites}. Leave it out, or choose cem or icem."
             )
         chosen: dict[str, Any] = {} if self.elites is None else {"elites": self.elites}
-        return _PLANNERS[self.planner](
+        return PLANNERS[self.planner](
             horizon=self.horizon,
             samples=self.samples,
             iterations=self.iterations,

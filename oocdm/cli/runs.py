@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 import oocdm
+from oocdm.cli.env_options import EnvOptions
+from oocdm.cli.online import OnlineOptions, is_online, resume_online, train_online
 from oocdm.cli.output import AsJson, Output, Seed, Threads, use_threads
 from oocdm.cli.training import (
     PICTURE,
@@ -18,7 +20,7 @@ from oocdm.cli.training import (
     say_what_predicts,
     show_result,
 )
-from oocdm.errors import ModelError
+from oocdm.errors import ModelError, OocdmError
 from oocdm.report.progress import ProgressBar
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
@@ -27,7 +29,10 @@ Steps = Annotated[int | None, typer.Option(min=1, rich_help_panel="Schedule")]
 
 
 def train(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Folder of a dataset.")],
+    *,
+    data: Annotated[
+        Path | None, typer.Argument(metavar="DATA", help="Folder of a dataset; or --online.")
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the run.")],
     method: Annotated[str, typer.Option(help="Its name, as `oocdm methods` lists it.")] = "oocdm",
     preset: Annotated[str, typer.Option(help="default or paper.")] = "default",
@@ -66,11 +71,18 @@ def train(
     iterations: Steps = None,
     steps_per_iteration: Steps = None,
     polish_steps: Annotated[int | None, typer.Option(min=0, rich_help_panel="Schedule")] = None,
+    online: OnlineOptions,
+    options: EnvOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Learn a world model and its causal graph from a dataset, into a new run folder."""
+    """Learn a world model and its causal graph from a dataset, or while acting, into a new run."""
     from oocdm.training.given import check_new
 
+    if (data is None) == (online.online is None):
+        raise OocdmError(
+            "train: expected the folder of a dataset, or the name of an environment with --online, "
+            f"got {'neither' if data is None else 'both'}."
+        )
     use_threads(threads)
     check_new("train", output)
     schedule = {
@@ -84,6 +96,22 @@ def train(
         "hide_variables": hide_variables,
     }
     chosen = choose_method(method, preset, option or [], flags, schedule)
+    if data is None:
+        if graph is not None or minutes is not None:
+            raise OocdmError(
+                f"Option --{'minutes' if graph is None else 'graph'}: learning in an environment "
+                "does not take it. Leave it out."
+            )
+        schema = options.make(str(online.online)).world.schema
+        settings = {
+            "method": chosen,
+            "seed": seed,
+            "priors": oocdm.Priors.of(schema, priors).with_rows(prior or []),
+            "memory": memory,
+        }
+        train_online(Output(as_json), output, online, options, settings)
+        return
+    online.check_offline(options)
     dataset = oocdm.load_dataset(data)
     known = None if graph is None else read_graph(graph, dataset)
     beliefs = oocdm.Priors.of(dataset.schema, priors).with_rows(prior or [])
@@ -114,6 +142,13 @@ def resume(
     from oocdm.files import Contents
     from oocdm.training.run import is_finished
 
+    if is_online(run):
+        if data is not None:
+            raise ModelError(
+                f"Option --data: {run} holds online learning, which has its data. Leave it out."
+            )
+        resume_online(Output(as_json), run)
+        return
     if is_finished(Contents.of(run, ModelError)):
         result = oocdm.resume(run)
         if not (run / PICTURE).is_file():  # it was ended before it was drawn

@@ -127,8 +127,10 @@ def say_what_predicts(out: Output, result: FitResult) -> None:
         out.say(f"\nPredicts with undecided edges as well: {', '.join(names)}{rest}")
 
 
-def show_result(out: Output, result: FitResult, run: Path) -> None:
-    """Tell what was learned and where it is."""
+def show_result(
+    out: Output, result: FitResult, run: Path, more: Mapping[str, Any] | None = None
+) -> None:
+    """Tell what was learned and where it is; `more` is for machines alone."""
     from oocdm.report.terminal import graph_text
 
     out.say(graph_text(result.graph, result.evidence))
@@ -148,5 +150,6 @@ def show_result(out: Output, result: FitResult, run: Path) -> None:
             "seconds": result.seconds,
             "ran_out": result.ran_out,
             "picture": None if picture is None else str(picture),
+            **(more or {}),
         }
     )

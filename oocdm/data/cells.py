@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -77,6 +77,21 @@ class Cells:
             places,
             {f: places.unpad(array) for f, array in values.items()},
             {f: places.unpad(array) for f, array in observed.items()},
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[Cells]) -> Cells:
+        """The rows of several, one after another.
+
+        >>> on = np.ones((1, 2), bool)
+        >>> one, two = (Cells.of_arrays(on, {"x": on * x}, {"x": on}) for x in (5, 6))
+        >>> Cells.joined([one, two]).values["x"]
+        array([5, 5, 6, 6])
+        """
+        return Cells(
+            Places.joined([part.places for part in parts]),
+            {f: np.concatenate([part.values[f] for part in parts]) for f in parts[0].values},
+            {f: np.concatenate([part.observed[f] for part in parts]) for f in parts[0].observed},
         )
 
     @staticmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -21,11 +21,12 @@ from oocdm.data.identity import identity_fields, with_fields, with_numbers
 from oocdm.data.log import Log, padded_views
 from oocdm.data.matching import warn_of_mismatch
 from oocdm.data.object_names import check_steady_names
+from oocdm.data.places import Places
 from oocdm.data.snapshot import Snapshot, Transitions
 from oocdm.data.static import fill_static
 from oocdm.data.values import say_objects
 from oocdm.errors import DataError, short, suggest
-from oocdm.reading import Seed, checked
+from oocdm.reading import Seed, checked, read
 from oocdm.schema import Schema
 
 if TYPE_CHECKING:
@@ -112,6 +113,44 @@ class Dataset(Log):
         data = Dataset.of_log(read_frames(frames, schema, steps, episodes))
         warn_of_mismatch(data)
         return data
+
+    @staticmethod
+    def joined(datasets: Sequence[Dataset]) -> Dataset:
+        """The episodes of several datasets of one schema, one after another and numbered anew.
+
+        Columns of `episodes` that some of them lack are left out.
+
+        >>> import oocdm
+        >>> one, two = (oocdm.collect(oocdm.make("block"), 30, seed=seed) for seed in (0, 1))
+        >>> Dataset.joined([one, two]).episode_of[[0, 29, 30, 59]]
+        array([0, 0, 1, 1])
+        """
+        parts = read(list[Dataset], datasets, "Dataset.joined: `datasets`", DataError)
+        if not parts:
+            raise DataError("Dataset.joined: expected at least one dataset, got none.")
+        for part in parts[1:]:
+            part.check_schema(parts[0].schema, "the first one")
+        if len(parts) == 1 and (parts[0].episode_ids == np.arange(parts[0].num_episodes)).all():
+            return parts[0]
+        firsts = np.cumsum([0, *(part.num_episodes for part in parts[:-1])])
+        names = {}
+        for c in parts[0].schema.classes:
+            places, columns = zip(*(part.names[c] for part in parts), strict=True)
+            names[c] = (Places.joined(places), np.concatenate(columns))
+        shared = [n for n in parts[0].episodes if all(n in part.episodes for part in parts)]
+        return Dataset._of_checked(
+            parts[0].schema,
+            {c: Cells.joined([part.cells[c] for part in parts]) for c in parts[0].schema.classes},
+            names,
+            episode=np.concatenate(
+                [part.episode_index + first for part, first in zip(parts, firsts, strict=True)]
+            ),
+            **{
+                name: np.concatenate([getattr(part, name) for part in parts])
+                for name in ("step", "reward", "terminated", "truncated")
+            },
+            episodes={n: np.concatenate([part.episodes[n] for part in parts]) for n in shared},
+        )
 
     @checked(DataError)
     def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -55,6 +55,21 @@ class Places:
             return Places.full(*is_taken.shape)
         place = np.nonzero(is_taken)[1].astype(np.int32)
         return Places(is_taken.sum(axis=1), place, is_taken.shape[1])
+
+    @staticmethod
+    def joined(parts: Sequence[Places]) -> Places:
+        """The rows of several, one after another, as wide as the widest.
+
+        >>> one, two = Places.full(1, 1), Places.full(2, 2)
+        >>> Places.joined([one, two]).pad(np.array([7, 8, 9, 8, 9]))
+        array([[7, 0],
+               [8, 9],
+               [8, 9]])
+        """
+        counts, place = (
+            np.concatenate(each) for each in ([p.counts for p in parts], [p.place for p in parts])
+        )
+        return Places(counts, place, max(part.width for part in parts))
 
     @cached_property
     def starts(self) -> np.ndarray:

@@ -9,9 +9,10 @@ import rich.progress
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from oocdm.report.terminal import short_number
+from oocdm.report.terminal import say_part, say_round, short_number
 
 if TYPE_CHECKING:
+    from oocdm.online import OnlineProgress
     from oocdm.planning import EpisodesProgress
     from oocdm.training.position import Progress
 
@@ -45,6 +46,7 @@ class ProgressBar:
         chosen = Console(stderr=True) if console is None else console
         self._is_shown = chosen.is_terminal
         self._rows: dict[str, TaskID] = {}
+        self._parts_told = self._rounds_told = 0  # of online learning
         self._bar = rich.progress.Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -106,6 +108,20 @@ class ProgressBar:
     def show_fit(self, progress: Progress) -> None:
         """Draw where training is."""
         self.show_cell("", progress)
+
+    def show_online(self, progress: OnlineProgress) -> None:
+        """Draw where online learning is, and write a line for every part and every round."""
+        parts, rounds = progress.history.parts, progress.history.rounds
+        for part in parts[self._parts_told :]:
+            self.tell(say_part(part))
+        for each in rounds[self._rounds_told :]:
+            self.tell(say_round(each))
+        self._parts_told, self._rounds_told = len(parts), len(rounds)
+        title = f"Round {progress.round} of {progress.rounds}:"
+        if progress.fit is None:
+            self.show(f"{title} Collecting", progress.collected, progress.steps)
+        else:
+            self.show_cell(title, progress.fit)
 
     def show_cell(self, name: str, progress: Progress) -> None:
         """Draw where the training of one of several models is."""

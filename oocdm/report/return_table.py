@@ -25,6 +25,10 @@ PAPER_UNSEEN = {
 }  # fmt: skip
 PLANNING = ["environment", "threads", "fast ms", "reference ms", "ratio", "same actions"]
 GROWTH = ["objects", "threads", "ms an action"]
+ONLINE = [
+    *("environment", "seed", "return online", "return offline", "difference"),
+    *("AILL online", "AILL offline"),
+]
 _STARTS = {"id": "i.d.", "ood": "o.o.d."}
 
 
@@ -93,6 +97,24 @@ def growth_cells(row: Mapping[str, Any]) -> list[str]:
     ['13', '1', '412']
     """
     return [str(row["objects"]), str(row["threads"]), f"{row['ms']:,.0f}"]
+
+
+def online_cells(cell: Mapping[str, Any]) -> list[str]:
+    """One cell of `oocdm bench online` as text; AILL is on data of the random policy.
+
+    >>> earned = {"mean_return": 9.0, "standard_error": 1.0, "aill_random": 12.0}
+    >>> both = {"online": earned, "offline": earned, "difference": 0.0, "standard_error": 0.5}
+    >>> online_cells({"env": "mouse", "seed": 0, **both})
+    ['mouse', '0', '9.0 ± 1.0', '9.0 ± 1.0', '0.0 ± 0.5', '12.00', '12.00']
+    """
+    ways = [cell["online"], cell["offline"]]
+    return [
+        cell["env"],
+        str(cell["seed"]),
+        *map(_earned, ways),
+        f"{cell['difference']:.1f} ± {cell['standard_error']:.1f}",
+        *(f"{way['aill_random']:.2f}" for way in ways),
+    ]
 
 
 def _earned(cell: Mapping[str, Any]) -> str:

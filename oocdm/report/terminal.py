@@ -11,12 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from oocdm.graph import ClassGraph, EdgeEvidence, Evidence, Graph
+from oocdm.inference.words import counted
 
 if TYPE_CHECKING:
     from oocdm.inference.evaluate import Evaluation
+    from oocdm.online import Part, Round
     from oocdm.planning import EpisodeResults
 
 RIGHT, WRONG = "✓", "✗"
+MOST_CHANGES = 6  # of edges that are named in a line; the others are counted
 
 
 def graph_text(
@@ -302,6 +305,38 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def say_part(part: Part) -> str:
+    """What online learning collected at once, in a line.
+
+    >>> from oocdm.online import Part
+    >>> print(say_part(Part(2, 3000, 4, 1.5, 0.01, 12.0)))
+    3,000 transitions: return 1.50 in 4 whole episodes, AILL 12.00 before learning
+    """
+    earned = (
+        f"reward {short_number(part.reward)} a step"
+        if part.mean_return is None
+        else f"return {short_number(part.mean_return)} in {counted(part.episodes, 'whole episode')}"
+    )
+    known = (
+        "no model yet" if part.aill is None else f"AILL {short_number(part.aill)} before learning"
+    )
+    return f"{part.transitions:,} transitions: {earned}, {known}"
+
+
+def say_round(done: Round) -> str:
+    """What a round of online learning changed in the graph, in a line.
+
+    >>> from oocdm.online import Round
+    >>> print(say_round(Round(1, 90, 90, ("A.x <- self.x",), ("A.x <- self.x",), (), True, 1.0)))
+    Round 1, learned from 90 transitions: 1 edge, + A.x <- self.x
+    """
+    changed = [f"+ {edge}" for edge in done.added] + [f"- {edge}" for edge in done.removed]
+    shown, more = changed[:MOST_CHANGES], len(changed) - MOST_CHANGES
+    rest = [f"and {more} more"] if more > 0 else []
+    start = f"Round {done.round}, learned from {done.kept:,} transitions"
+    return f"{start}: {', '.join([counted(len(done.edges), 'edge'), *shown, *rest])}"
 
 
 def short_number(number: float) -> str:

@@ -124,7 +124,7 @@ def fit(
     allowed = read_memory("fit", memory)
     if folder is not None:
         check_new("fit", folder)
-    chosen = _choose_method(method, preset, options)
+    chosen = choose_method(method, preset, options)
     known = Priors.of(data.schema, priors)
     if graph is not None and known.rows:
         raise GraphError("fit: expected a known graph or priors, got both.")
@@ -171,7 +171,7 @@ def estimate_memory(
     True
     """
     checked_data("estimate_memory", data)
-    chosen = _choose_method(method, preset, options)
+    chosen = choose_method(method, preset, options)
     return Trainer(data, chosen, 0, memory=read_memory("estimate_memory", memory)).plan.estimate
 
 
@@ -226,7 +226,7 @@ def _go_on(
         )
     check_object_names("resume", data, settings.objects or {}, settings.counts is None)
     known = settings.known_graph
-    with _threads(settings.threads):
+    with use_threads(settings.threads):
         trainer = Trainer(
             data,
             chosen,
@@ -253,8 +253,13 @@ def _data_of(path: Path, settings: Settings) -> Dataset:
 
 
 @contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    """Let torch use so many threads meanwhile: sums depend on how they are divided."""
+def use_threads(count: int | None) -> Iterator[None]:
+    """Let torch use so many threads meanwhile: sums depend on how they are divided.
+
+    >>> with use_threads(1):
+    ...     torch.get_num_threads()
+    1
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(count or before)
     try:
@@ -322,9 +327,14 @@ def _read_model(
     return model
 
 
-def _choose_method(
+def choose_method(
     method: str | AbstractMethod, preset: str, options: dict[str, Any]
 ) -> AbstractMethod:
+    """The method that `fit` learns with.
+
+    >>> choose_method("oofull", "default", {}).name
+    'oofull'
+    """
     if isinstance(method, str):
         return configured(method, preset, options)
     if not isinstance(method, AbstractMethod):

@@ -16,6 +16,7 @@ from oocdm.reading import Count, Range, Seed, read
 from oocdm.training.given import holdings
 
 CONFIG = "config.json"
+ONLINE, FINAL = "online.json", "final"  # of online learning: its settings, and the run at its end
 FORMAT = 5  # of the files of a run
 # What may change while a run is interrupted: it says nothing of how the run goes on.
 _FREE = ("data", "notes")
@@ -74,6 +75,10 @@ def _check_has(contents: Contents, name: str) -> None:
         folder = contents.folder
         was_begun = folder.is_dir() and not holdings(folder)
         advice = " Nothing was done there yet: give the same command again." if was_begun else ""
+        if (folder / ONLINE).is_file():
+            advice = (
+                f" It holds online learning: once that is finished, its run is {folder / FINAL}."
+            )
         got = "a folder without it" if folder.is_dir() else "no such folder"
         raise ModelError(
             f"Run folder {folder}: expected a file {name}, got {got}. Give a folder that "

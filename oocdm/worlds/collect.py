@@ -15,10 +15,10 @@ from oocdm.data.places import Places
 from oocdm.errors import DataError
 from oocdm.reading import Count, Seed, checked
 from oocdm.schema import Schema
+from oocdm.worlds.actor import AbstractActor, Policy, PolicyActor, RandomActor, check_actions
 from oocdm.worlds.world import AbstractWorld, WorldState, world_of
-from oocdm.worlds.world_checks import action_problems, check_state, check_step
+from oocdm.worlds.world_checks import check_state, check_step
 
-Policy = Callable[[WorldState, np.random.Generator], Arrays]
 Progress = Callable[[int, int], None]
 
 # More worlds at once are hardly faster, and their logs no longer fit the processor's cache.
@@ -61,13 +61,32 @@ def collect(
     """
     advice = "Log other simulators yourself and use Dataset.from_frames."
     world = world_of("collect", env, DataError, advice)
+    actor = RandomActor(world) if policy is None else PolicyActor(policy)
+    return collect_with(world, actor, steps, seed, num_worlds, progress)
+
+
+def collect_with(
+    world: AbstractWorld,
+    actor: AbstractActor,
+    steps: int,
+    seed: int,
+    num_worlds: int | None = None,
+    progress: Progress | None = None,
+) -> Dataset:
+    """What `collect` does, with an actor that knows the worlds in which it acts.
+
+    >>> import oocdm
+    >>> world = oocdm.make("block", num_blocks=2).world
+    >>> len(collect_with(world, RandomActor(world), steps=30, seed=0))
+    30
+    """
     rng = np.random.default_rng(seed)
     recorder = _Recorder(world.schema)
     while recorder.num_steps < steps:
         missing = steps - recorder.num_steps
         count = min(_worlds_for(missing, recorder, world), num_worlds or _MAX_WORLDS)
         limit = min(world.max_episode_steps, missing)
-        for _ in _run(world, policy, rng, count, limit, recorder):
+        for _ in _run(world, actor, rng, count, limit, recorder):
             if progress is not None:
                 progress(min(recorder.num_steps, steps), steps)
     return recorder.to_dataset(steps)
@@ -84,7 +103,7 @@ def _worlds_for(missing: int, recorder: _Recorder, world: AbstractWorld) -> int:
 
 def _run(
     world: AbstractWorld,
-    policy: Policy | None,
+    actor: AbstractActor,
     rng: np.random.Generator,
     num_worlds: int,
     max_steps: int,
@@ -92,8 +111,10 @@ def _run(
 ) -> Iterator[None]:
     """Log one episode of each of `num_worlds` worlds; yields after every step of all of them."""
     state = world.reset(num_worlds, rng)
-    episode = np.arange(num_worlds) + recorder.num_episodes
+    first = recorder.num_episodes
+    episode = np.arange(num_worlds) + first
     recorder.num_episodes += num_worlds
+    actor.reset(num_worlds)
     is_active = np.ones(num_worlds, dtype=bool)
     for step in range(max_steps + 1):
         seen = world.observe(state, rng)
@@ -106,12 +127,8 @@ def _run(
             if len(episode) == 0:
                 return
             state, seen = state.select(is_active), seen.select(is_active)
-        if policy is None:
-            actions = world.random_actions(state, rng)
-            _check_actions(f"{_name(world)}.random_actions:", world.schema, actions, seen)
-        else:
-            actions = policy(seen, rng)
-            _check_actions("the policy's", world.schema, actions, seen)
+        actions = actor.act(state, seen, episode - first, rng)
+        check_actions(f"collect: {actor.title}", world.schema, actions, seen.present)
         found = world.step(state, actions, rng)
         check_step(f"collect: {_name(world)}.step", found, len(episode), DataError)
         state, reward, terminated = found
@@ -123,11 +140,6 @@ def _run(
 
 def _name(world: AbstractWorld) -> str:
     return type(world).__name__
-
-
-def _check_actions(where: str, schema: Schema, actions: Arrays, state: WorldState) -> None:
-    for problem in action_problems(f"collect: {where}", schema, actions, state.present):
-        raise DataError(problem)
 
 
 def _action_fields(schema: Schema) -> list[tuple[str, str]]:

@@ -327,10 +327,10 @@ def test_folder_that_cannot_be_written(block: Path, tmp_path: Path, error: Error
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("num_graphs=0", "`num_graphs`: expected a whole number of at least 1, got 0."),
+        ("num_graphs=0", "`num_graphs`: expected a whole number from 1 to 65536, got 0."),
         ("max_scored=0", "`max_scored`: expected a whole number of at least 1, got 0."),
         ("model={sigma_floor: -1}", "`model.sigma_floor`: expected a number above 0, got -1."),
-        ("num_graphs=" + "9" * 10**5, "`num_graphs`: expected a whole number of at least 1, got"),
+        ("num_graphs=" + "9" * 10**5, "`num_graphs`: expected a whole number from 1 to 65536, got"),
         ("model=" + "[" * 10**4, "expected a ModelOptions or a mapping of its parts, got '[[[["),
         ("model=[&a [1], *a]", "expected a ModelOptions or a mapping of its parts, got '[&a [1]"),
     ],

@@ -91,7 +91,7 @@ def test_methods_that_a_table_cannot_take(idle: None, error: Error) -> None:
         ("graphs", list(METHODS)),
         ("time", list(discovery_times.METHODS)),
         ("returns", list(METHODS)),
-        ("unseen", ["oocdm", "oofull"]),
+        ("unseen", ["oocdm", "oofull", "oocdm+", "oofull+"]),
     ],
 )
 def test_all_methods_are_those_that_the_table_takes(

@@ -104,6 +104,31 @@ def test_select_episodes():
         data.select_episodes([])
 
 
+def test_joined_episodes_are_numbered_anew():
+    data = make()
+    ids = data.episode_ids
+    parts = [data.select_episodes(ids[1:]), data.select_episodes(ids[:1]), data]
+    whole = Dataset.joined(parts)
+    assert whole.episode_ids.tolist() == list(range(2 * len(ids)))
+    for number, part in enumerate([parts[0], parts[1]]):
+        first = number * (len(ids) - 1)
+        again = whole.select_episodes(range(first, first + part.num_episodes))
+        for c in data.schema.classes:
+            for f in data.schema.fields(c):
+                assert np.array_equal(again.cells[c].values[f], part.cells[c].values[f])
+                assert np.array_equal(again.cells[c].observed[f], part.cells[c].observed[f])
+            assert np.array_equal(again.object_ids[c], part.object_ids[c])
+        assert np.array_equal(again.reward, part.reward)
+    assert len(whole) == 2 * len(data)
+
+
+def test_wrong_parts_of_a_joined_dataset():
+    with fails("Dataset.joined: expected at least one dataset, got none."):
+        Dataset.joined([])
+    with fails("Dataset.joined: `datasets`: `[0]`: expected a Dataset"):
+        Dataset.joined([7])
+
+
 def test_head_cuts_the_last_episode():
     data = make((3, 4), terminated=np.array([0, 1, 0, 0, 0, 1, 0], bool))
     cut = data.head(3)

@@ -147,7 +147,7 @@ def _run_kills(count: int, seed: int, folder: Path, show: bool) -> dict[str, Any
     _, expected = try_training(whole, None, 0.0)
     longest = time.monotonic() - began
     phases = [row["phase"] for row in oocdm.load(whole / "run").history]
-    assert phases == ["learn", "learn", "focus", "polish"], phases
+    assert phases == ["learn", "learn", "confirm", "focus", "polish"], phases
     either = {print_of_data(oocdm.load_dataset(folder / name)) for name in ("original", "other")}
     counts: Counter[str] = Counter()
     bad: list[dict[str, Any]] = []

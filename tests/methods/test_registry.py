@@ -102,7 +102,7 @@ def test_errors_of_json() -> None:
         method_from_json(None)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"there is no `hads`\. Did you mean `heads`\?"):
         method_from_json({**good, "model": {**good["model"], "hads": 2}})
-    with fails("Method `oocdm`: `model.heads`: expected a whole number of at least 1, got 'two'."):
+    with fails("Method `oocdm`: `model.heads`: expected a whole number from 1 to 65536, got 'two'."):
         method_from_json({**good, "model": {**good["model"], "heads": "two"}})
 
 
@@ -204,16 +204,16 @@ def test_packages_that_add_the_same_name(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ("grader", "alpha", 2.0, "a number above 0 and below 1"),
         ("grader", "max_samples", 3, "a whole number of at least 20"),
         ("grader", "workers", 0, "a whole number from 1 to 1024"),
-        ("cdl", "encoding", -3, "a whole number of at least 1"),
+        ("cdl", "encoding", -3, "a whole number from 1 to 65536"),
         ("cdl", "max_scored", 0, "a whole number of at least 1"),
-        ("cdl", "encoding", "wide", "a whole number of at least 1 or None"),
+        ("cdl", "encoding", "wide", "a whole number from 1 to 65536 or None"),
         ("cdl", "threshold", True, "a number or None"),
         ("cdl-a", "keys", 31, "an even number, since two heads share it"),
         ("cdl-a", "encoding", 25, "an even number, since two heads share it"),
-        ("mlp", "width", 0, "a whole number of at least 1"),
-        ("mlp", "width", 2.5, "a whole number of at least 1 or None"),
+        ("mlp", "width", 0, "a whole number from 1 to 65536"),
+        ("mlp", "width", 2.5, "a whole number from 1 to 65536 or None"),
         ("ticsa", "sparsity", -1.0, "a number of at least 0"),
-        ("oocdm", "num_graphs", 0, "a whole number of at least 1"),
+        ("oocdm", "num_graphs", 0, "a whole number from 1 to 65536"),
         ("oocdm", "max_scored", 0, "a whole number of at least 1"),
         ("oocdm", "contested_weight", 0, "a number above 0"),
         ("oocdm", "hide_variables", 1, "a number of at least 0 and below 1"),
@@ -268,12 +268,12 @@ def test_a_mapping_changes_parts_of_any_option() -> None:
         (
             "gnn",
             {"widths": {"node": 0}},
-            "Method `gnn`: `widths.node`: expected a whole number of at least 1, got 0.",
+            "Method `gnn`: `widths.node`: expected a whole number from 1 to 65536, got 0.",
         ),
         (
             "gnn",
             {"widths": {"node": "wide"}},
-            "Method `gnn`: `widths.node`: expected a whole number of at least 1, got 'wide'.",
+            "Method `gnn`: `widths.node`: expected a whole number from 1 to 65536, got 'wide'.",
         ),
         (
             "cdl",
@@ -284,7 +284,7 @@ def test_a_mapping_changes_parts_of_any_option() -> None:
         (
             "oofull",
             {"model": {"heads": 0}},
-            "Method `oofull`: `model.heads`: expected a whole number of at least 1, got 0.",
+            "Method `oofull`: `model.heads`: expected a whole number from 1 to 65536, got 0.",
         ),
         (
             "oocdm",
