@@ -104,8 +104,10 @@ class Round:
     ) -> Round:
         """The round after another; None if it is the first."""
         before = set() if last is None else set(last.edges)
-        rows = (tuple(sorted(each)) for each in (edges, edges - before, before - edges))
-        return Round(number, transitions, kept, *rows, settled, seconds)
+        now, added, removed = (
+            tuple(sorted(each)) for each in (edges, edges - before, before - edges)
+        )
+        return Round(number, transitions, kept, now, added, removed, settled, seconds)
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,9 @@ def test_errors_of_json() -> None:
         method_from_json(None)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match=r"there is no `hads`\. Did you mean `heads`\?"):
         method_from_json({**good, "model": {**good["model"], "hads": 2}})
-    with fails("Method `oocdm`: `model.heads`: expected a whole number from 1 to 65536, got 'two'."):
+    with fails(
+        "Method `oocdm`: `model.heads`: expected a whole number from 1 to 65536, got 'two'."
+    ):
         method_from_json({**good, "model": {**good["model"], "heads": "two"}})
 
 
