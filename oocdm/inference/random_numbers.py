@@ -59,6 +59,8 @@ class RandomNumbers:
         """A value of a field for each object, as the prediction says; `field` is its number."""
         stream = (seed * self._num_fields + field) % 2**63
         if isinstance(prediction, CategoricalField):
+            if part is None:  # drawn as quickly as memory is read
+                return prediction.sample(self._generator.manual_seed(stream))
             chance = prediction.log_probabilities[..., 0]
             return prediction.with_uniform(
                 self._numbers(stream, chance, prediction.draw_uniform, part)
