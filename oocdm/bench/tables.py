@@ -6,13 +6,14 @@ Reads `benchmarks/results/` and writes the tables between the markers of `docs/b
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from oocdm.bench.calibration import ALL_FAMILIES
 from oocdm.bench.calibration_summary import POOLED, summarise_families
 from oocdm.bench.cells import EXPERIMENTS
-from oocdm.bench.figures import paper_figures
+from oocdm.bench.figures import authors_curves, paper_figures
 from oocdm.bench.logs import with_agreement
 from oocdm.errors import FileError
 from oocdm.files import write_atomically
@@ -28,6 +29,8 @@ from oocdm.report.calibration_rows import (
     predicted_cells,
 )
 from oocdm.report.comparison import comparison_rows, place
+from oocdm.report.curves_picture import save_curves
+from oocdm.report.curves_rows import CURVES, beside_rows, curve_rows
 from oocdm.report.discovery_growth import growth_rows, save_discovery_growth
 from oocdm.report.logs_rows import (
     GRAPHS,
@@ -56,6 +59,7 @@ from oocdm.report.terminal import (
 )
 
 PICTURE = "calibration_families.png"
+CURVES_PICTURE = "curves.png"
 
 # Marker, files, header and cells of what is measured about acting.
 PLANNING_TABLES = (
@@ -90,6 +94,9 @@ def main(root: Path = Path()) -> None:
         save_calibration(page.parent / PICTURE, summarise_families(worlds))
     if logs := [read_json(p, FileError) for p in sorted((results / "logs").glob("*.json"))]:
         text = _put(text, "logs", logs_tables(with_agreement(logs)))
+    if curves := [read_json(p, FileError) for p in sorted((results / "curves").glob("*.json"))]:
+        text = _put(text, "curves", curves_tables(curves))
+        save_curves(page.parent / CURVES_PICTURE, curves, authors_curves()["block5"])
     text = _compare_methods(text, results, page.parent)
     fits = [read_json(p, FileError) for p in (results / "samples").glob("*.json")]
     if fits:
@@ -240,6 +247,18 @@ def logs_tables(cells: list[dict[str, Any]]) -> str:
         _markdown(ROLLOUTS, rollout_rows(cells)),
         _markdown(SLOWED, map(slowed_cells, cells)),
     ]
+    return "\n\n".join(tables)
+
+
+def curves_tables(cells: list[dict[str, Any]]) -> str:
+    """The authors' curves with ours of the paper's preset beside, and those of the default."""
+    curves = {
+        preset: [c for c in cells if c["preset"] == preset] for preset in ("paper", "default")
+    }
+    header, *beside = beside_rows(curves["paper"], authors_curves()["block5"])
+    tables = [f"![Wrong edges and AILL against steps]({CURVES_PICTURE})", _markdown(header, beside)]
+    if curves["default"]:
+        tables.append(_markdown(CURVES, chain.from_iterable(map(curve_rows, curves["default"]))))
     return "\n\n".join(tables)
 
 

@@ -45,6 +45,7 @@ _add(
 )
 _add(benchmarks, "logs", judging.logs, "oocdm bench logs --env highway --seeds 0-2 -o results")
 _add(benchmarks, "samples", bench.samples, "oocdm bench samples --env block5 -o results")
+_add(benchmarks, "curves", bench.curves, "oocdm bench curves --env block5 --seeds 0-2 -o results")
 _add(benchmarks, "decisions", bench.decisions, "oocdm bench decisions --env block10 -o results")
 _add(benchmarks, "units", bench.units, "oocdm bench units --env block2 -o results")
 _add(benchmarks, "planning", bench.planning, "oocdm bench planning --threads 2 -o results")

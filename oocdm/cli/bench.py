@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -285,6 +286,31 @@ def samples(
     show_measured(
         lambda bar: run_samples(env, output, bar.show_cell),
         lambda answer: [samples_table(answer["rows"])],
+        threads,
+        as_json,
+    )
+
+
+def curves(
+    env: Annotated[
+        list[str] | None, typer.Option(help="Of the authors' curves; block5 if not given.")
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="Such as 0, 0-2 or 0,3,7.")] = "0-2",
+    preset: Annotated[str, typer.Option(help="paper or default.")] = "paper",
+    threads: Threads = 1,
+    output: Results = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure wrong edges and AILL every 1,000 steps, as the authors' program was measured."""
+    from oocdm.bench.curves import run_curves
+    from oocdm.report.curves_rows import CURVES, curve_rows
+    from oocdm.report.terminal import text_table
+
+    show_measured(
+        lambda bar: run_curves(
+            env or ["block5"], parse_seeds(seeds), preset, output, bar.show_cell
+        ),
+        lambda answer: [text_table(CURVES, chain.from_iterable(map(curve_rows, answer["cells"])))],
         threads,
         as_json,
     )

@@ -161,3 +161,26 @@ def test_logs_have_graphs_rollouts_and_what_is_slowed(tmp_path: Path) -> None:
     assert "| highway | 1 | 2 of 3 | d | c | 0.33 |  | 9 |" in lines
     assert "| mpe | 1 | 2 of 3 | d | c |  |  | 9 |" in lines  # compared with its own fits alone
     assert "| highway | 0 | Car.x | 0.1 | 0.3 [-0.3, -0.1] | 0.2 [-0.2, 0.01] |" in lines
+
+
+def test_curves_stand_beside_those_of_the_authors_program(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "benchmarks.md"
+    empty = "<!-- curves: begin -->\nNot measured yet.\n<!-- curves: end -->\n"
+    page.write_text(empty)
+    tables.main(tmp_path)
+    assert empty in page.read_text()
+    results = tmp_path / "benchmarks" / "results" / "curves"
+    results.mkdir(parents=True)
+    row = {"steps": 1000, "phase": "learn", "wrong": 9, "wrong_trained": 54, "aill_id": 1.5}
+    row |= {"aill_ood": -2.0, "processor_seconds": 70.2}
+    for preset, seed in (("default", 0), ("paper", 1), ("paper", 0)):
+        each = {"preset": preset, "seed": seed, "rows": [row]}
+        (results / f"block5-{preset}-seed{seed}.json").write_text(json.dumps(each))
+    tables.main(tmp_path)
+    lines = page.read_text().splitlines()
+    theirs = "35; -5.5 / -9.2 | 36; -5.1 / -6.0 | 34; 1.9 / -2.8"
+    assert f"| 1,000 | {theirs} | 9 (54); 1.5 / -2.0 | 9 (54); 1.5 / -2.0 |" in lines
+    assert "| default | 0 | learn | 1,000 | 9 | 54 | 1.5 | -2.0 | 70 |" in lines
+    assert "![Wrong edges and AILL against steps](curves.png)" in lines
+    assert (tmp_path / "docs" / "curves.png").is_file()

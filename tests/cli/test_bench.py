@@ -71,6 +71,10 @@ def test_other_wrong_words_are_told_before_anything_runs(idle: None, error: Erro
     assert "Environment `walker` has no variants, got 'paper'. Leave the option out." in said
     said = error("bench", "speed", "--env", "walker")
     assert "bench speed: expected a world whose graph is known, got `walker`." in said
+    said = error("bench", "curves", "--env", "block5", "--env", "mouse")
+    assert "expected an environment that the authors' program was run in, got `mouse`." in said
+    said = error("bench", "curves", "--preset", "papr")
+    assert "Unknown preset `papr`. Did you mean `paper`?" in said
     said = error("bench", "paper", "--env", "block2", "--method", "cdl", "--preset", "papr")
     assert "Unknown preset `papr`. Did you mean `paper`?" in said
 
