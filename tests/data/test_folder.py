@@ -605,7 +605,7 @@ def test_a_dataset_that_is_replaced_meanwhile_is_the_old_or_the_new_one(
     balls(0.0).save(folder)
 
     def replaced(contents: Contents) -> Schema:
-        if times[0]:
+        if times[0] and contents.checksums is not None:  # not where `save` looks itself
             times[0] -= 1
             balls(times[0] + 2.0).save(folder, overwrite=True)
         return read_schema(contents)
