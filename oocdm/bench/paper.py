@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -160,7 +161,9 @@ def _run_cell(
     data = chosen.training_data(variant, seed, partial(_tell_collected, "training data", tell))
     options = chosen.fit_options(method, preset)
     seconds = None if minutes is None else 60 * minutes
+    started = time.process_time()
     result = fit(data, method, seed, preset=preset, callback=tell, max_seconds=seconds, **options)
+    processor_seconds = time.process_time() - started
     cell = {
         "env": env,
         "method": method,
@@ -171,6 +174,7 @@ def _run_cell(
         **_aill_figures(result, chosen, variant, data, seed, tell),
         "bytes": sum(p.numel() * p.element_size() for p in result.model.parameters()),
         "seconds": result.seconds,
+        "processor_seconds": processor_seconds,
         "minutes_allowed": minutes,
         "ran_out": result.ran_out,
         "steps": _steps(result),

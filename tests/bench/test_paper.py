@@ -38,6 +38,7 @@ def test_a_cell_holds_figures_and_where_they_come_from(small_cell, tmp_path):
     assert 0 <= cell["graph_accuracy"] <= 1
     assert cell["testable_class_edges"] == 68
     assert {"aill_train", "aill_id", "aill_ood", "seconds", "processor", "date"} <= set(cell)
+    assert cell["processor_seconds"] > 0
     assert cell["command"].startswith("oocdm bench paper --env block2 --method oocdm --seeds 3")
     assert {name for name, _ in told} == {"block2-oocdm-default-released-seed3"}
     phases = list(dict.fromkeys(phase for _, phase in told))
