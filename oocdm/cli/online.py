@@ -75,7 +75,7 @@ class OnlineOptions:
 
     def make_planner(self) -> Planner:
         """The planner that was asked for."""
-        named = {
+        named: dict[str, Any] = {
             "planner": self.planner,
             "horizon": self.horizon,
             "samples": self.samples,

@@ -104,8 +104,16 @@ class Round:
     ) -> Round:
         """The round after another; None if it is the first."""
         before = set() if last is None else set(last.edges)
-        rows = (tuple(sorted(each)) for each in (edges, edges - before, before - edges))
-        return Round(number, transitions, kept, *rows, settled, seconds)
+        return Round(
+            round=number,
+            transitions=transitions,
+            kept=kept,
+            edges=tuple(sorted(edges)),
+            added=tuple(sorted(edges - before)),
+            removed=tuple(sorted(before - edges)),
+            settled=settled,
+            seconds=seconds,
+        )
 
 
 @dataclass(frozen=True)
