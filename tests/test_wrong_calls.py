@@ -106,6 +106,15 @@ CALLS: dict[str, tuple[Callable[[SimpleNamespace], Call], dict[str, str]]] = {
         | {"folder": "path", "callback": "function", "method": "name", "graph": "mapping"}
         | {"priors": "mapping", "device": "name", "schedule": "thing", "num_graphs": "count"},
     ),
+    "learn_online": (
+        lambda g: (oocdm.learn_online, {"world": g.env}),
+        {"world": "thing", "task": "thing", "steps": "count", "policy": "function"}
+        | {"planner": "thing", "first": "count", "explore": "share", "buffer": "count"}
+        | {"num_worlds": "count", "seed": "seed", "graph": "mapping", "priors": "mapping"}
+        | {"preset": "name", "between": "thing", "callback": "function", "folder": "path"}
+        | {"memory": "memory", "notes": "mapping", "method": "name", "schedule": "thing"},
+    ),
+    "Dataset.joined": (lambda g: (oocdm.Dataset.joined, {}), {"datasets": "rows"}),
     "fit(name)": (
         lambda g: (lambda **k: oocdm.fit(g.data, **k), {}),
         {"name": "name", "self": "name", "chosen": "name"},

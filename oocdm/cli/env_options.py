@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import oocdm
-from oocdm.errors import OocdmError
+from oocdm.errors import OocdmError, PlanError
 
 if TYPE_CHECKING:
     from oocdm.envs import WorldGym
@@ -54,6 +54,19 @@ class EnvOptions:
     def make(self, env: str) -> WorldGym:
         """The environment of a name with these options."""
         return oocdm.make(env, **self.given())
+
+
+def check_has_reward(env: str, advice: str) -> None:
+    """Raise a `PlanError` if an environment has nothing to plan for.
+
+    >>> check_has_reward("mouse", "")
+    """
+    rewarding = [info.name for info in oocdm.list_envs() if info.has_reward]
+    if env not in rewarding:
+        raise PlanError(
+            f"Environment `{env}` has no reward, so there is nothing to plan for. Choose one that "
+            f"has: {', '.join(rewarding)}. {advice}"
+        )
 
 
 def _count(option: str, text: str) -> int | tuple[int, int] | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import oocdm
-from oocdm.cli.env_options import EnvOptions
+from oocdm.cli.env_options import EnvOptions, check_has_reward
 from oocdm.cli.output import Output, use_threads
 from oocdm.cli.planner_options import PLANNERS, PlannerOptions
 from oocdm.cli.training import draw, show_result
@@ -102,10 +102,10 @@ def train_online(
     settings: Mapping[str, Any],
 ) -> None:
     """Learn in an environment, into a new folder."""
-    from oocdm.training.given import check_new
-
-    check_new("train", output)
     env = str(online.online)
+    check_has_reward(
+        env, "Or learn from Python with a task of your own: oocdm.learn_online(world, task)."
+    )
     _follow(
         out,
         output,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import oocdm
-from oocdm.cli.env_options import EnvOptions
+from oocdm.cli.env_options import EnvOptions, check_has_reward
 from oocdm.cli.output import AsJson, Output, Seed, Threads, use_threads
 from oocdm.cli.planner_options import PlannerOptions
 from oocdm.cli.runs import Run
@@ -110,13 +110,11 @@ def _agents(
             f"Environment `{env}` does not fit run {run}. First difference, environment against "
             f"run: {difference}. Name the environment, with the options, that the run has learned."
         )
-    rewarding = [info.name for info in oocdm.list_envs() if info.has_reward]
-    if world.task is None or env not in rewarding:
-        raise PlanError(
-            f"Environment `{env}` has no reward, so there is nothing to plan for. Choose one that "
-            f"has: {', '.join(rewarding)}. Or plan from Python with a task of your own: "
-            "oocdm.MPC(result, oocdm.Task(...))."
-        )
+    check_has_reward(
+        env,
+        "Or plan from Python with a task of your own: oocdm.MPC(result, oocdm.Task(...)).",
+    )
+    assert world.task is not None
     truth = TrueSimulator(world.world)
     return {
         LEARNED: oocdm.MPC(

@@ -18,8 +18,8 @@ class Amounts:
     """The transitions of all rounds; the first one has `first` of them, an eighth if None.
 
     Each later round brings `growth` times as many as are kept by then, less those. At most the
-    newest `buffer` are kept, all if None. Rounds come in parts, of as many transitions as
-    `num_worlds` episodes side by side may have.
+    newest `buffer` are kept, all if None. Rounds come in two parts or more, each of at most
+    as many transitions as `num_worlds` episodes side by side may have.
 
     >>> Amounts(steps=20_000).round_ends
     (2500, 5000, 10000, 20000)
@@ -64,13 +64,14 @@ class Amounts:
         """
         ends = (0, *self.round_ends)
         start, end = ends[number : number + 2]
-        count = math.ceil((end - start) / (self.num_worlds * episode_steps))
+        needed = math.ceil((end - start) / (self.num_worlds * episode_steps))
+        count = min(max(needed, 2), end - start)  # a fit needs two episodes
         return np.diff(np.linspace(0, end - start, count + 1).astype(int)).tolist()
 
     def kept(self, data: Dataset) -> Dataset:
         """The newest episodes of a dataset, which are its last: as many as the buffer can hold.
 
-        The very last is kept however long it is.
+        The last two are kept however long they are: a fit needs as many.
 
         >>> import oocdm
         >>> data = oocdm.collect(oocdm.make("block"), steps=90, seed=0)
@@ -81,5 +82,5 @@ class Amounts:
             return data
         ids, lengths = np.unique(data.episode_of, return_counts=True)
         newest = np.cumsum(lengths[::-1]) <= self.buffer
-        count = max(int(newest.sum()), 1)
+        count = max(int(newest.sum()), 2)
         return Dataset.joined([data.select_episodes(ids[-count:])])

@@ -104,10 +104,16 @@ class Round:
     ) -> Round:
         """The round after another; None if it is the first."""
         before = set() if last is None else set(last.edges)
-        now, added, removed = (
-            tuple(sorted(each)) for each in (edges, edges - before, before - edges)
+        return Round(
+            round=number,
+            transitions=transitions,
+            kept=kept,
+            edges=tuple(sorted(edges)),
+            added=tuple(sorted(edges - before)),
+            removed=tuple(sorted(before - edges)),
+            settled=settled,
+            seconds=seconds,
         )
-        return Round(number, transitions, kept, now, added, removed, settled, seconds)
 
 
 @dataclass(frozen=True)

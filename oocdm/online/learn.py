@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from oocdm.data import Dataset, load_dataset
-from oocdm.errors import FileError, ModelError, OocdmError, PlanError, short
+from oocdm.errors import FileError, GraphError, ModelError, OocdmError, PlanError, short
 from oocdm.files import write_json
 from oocdm.files.lock import locked
 from oocdm.files.os_errors import told_as
@@ -29,7 +29,7 @@ from oocdm.planning import CEM, MPC, Planner
 from oocdm.reading import Count, Probability, Range, Seed, checked
 from oocdm.task import Task
 from oocdm.training import FitResult, Progress, fit, resume
-from oocdm.training.fit import choose_method, use_threads
+from oocdm.training.fit import choose_method, read_known_graph, use_threads
 from oocdm.training.given import check_new
 from oocdm.training.settings import CONFIG, FINAL, ONLINE, read_notes
 from oocdm.worlds.actor import AbstractActor, Policy, PolicyActor, RandomActor
@@ -149,6 +149,9 @@ def learn_online(
         )
     chosen = choose_method(method, preset, options)
     known = Priors.of(own_world.schema, priors)
+    known_graph = read_known_graph(own_world.schema, own_world.max_objects, graph)
+    if known_graph is not None and known.rows:
+        raise GraphError("learn_online: expected a known graph or priors, got both.")
     amounts = Amounts(
         steps=steps,
         first=first,
@@ -172,7 +175,7 @@ def learn_online(
         method=chosen.to_json(),
         between=None if between is None else asdict(between),
         seed=seed,
-        graph=_graph_to_json(graph),
+        graph=None if known_graph is None else known_graph.to_json(),
         priors=known.to_json(),
         memory=read_memory("learn_online", memory),
         threads=torch.get_num_threads(),
@@ -195,7 +198,7 @@ def learn_online(
         if place is not None and (place / CONFIG).is_file():
             return resume(place, data, tell, type(own))
         allowed = settings.memory
-        return fit(data, own, seed, graph, known, folder=place, callback=tell, memory=allowed)
+        return fit(data, own, seed, known_graph, known, folder=place, callback=tell, memory=allowed)
 
     with _opened(folder, settings) as (path, threads), use_threads(threads):
         learner = _Learner(own_world, chosen_task, amounts, seed, make_actor, learn, path, callback)
@@ -205,12 +208,6 @@ def learn_online(
 def _mixed(*numbers: int) -> int:
     """A seed that depends on all of some numbers."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
-
-
-def _graph_to_json(graph: Graph | Sequence[str] | None) -> Any:
-    if graph is None or isinstance(graph, str):
-        return graph
-    return list(map(str, graph)) if isinstance(graph, Sequence) else graph.to_json()
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class OnlineSettings:
     method: dict[str, Any]
     between: dict[str, Any] | None
     seed: Seed
-    graph: Any
+    graph: dict[str, Any] | None
     priors: list[str]
     memory: Count
     threads: Annotated[int, Range(at_least=1, at_most=1024)]

@@ -128,7 +128,7 @@ def fit(
     known = Priors.of(data.schema, priors)
     if graph is not None and known.rows:
         raise GraphError("fit: expected a known graph or priors, got both.")
-    known_graph = _read_graph(data, graph)
+    known_graph = read_known_graph(data.schema, data.max_counts, graph)
     own = read_notes("fit", notes)
     with nullcontext(None) if folder is None else new_run("fit", folder) as path:
         trainer = Trainer(data, chosen, seed, known_graph, device, known, allowed)
@@ -447,12 +447,21 @@ def _steps(result: FitResult, phase: str) -> int:
     return max((row["step"] for row in result.history if row["phase"] == phase), default=0)
 
 
-def _read_graph(data: Dataset, graph: Graph | Sequence[str] | None) -> Graph | None:
+def read_known_graph(
+    schema: Schema, counts: Mapping[str, int], graph: Graph | Sequence[str] | None
+) -> Graph | None:
+    """A graph that `fit` is given, or the one that rows stand for in worlds of so many objects.
+
+    >>> import oocdm
+    >>> schema = oocdm.make("block").world.schema
+    >>> [str(edge) for edge in read_known_graph(schema, {}, "Block.s1 <- self.a").edges()]
+    ['Block.s1 <- self.a']
+    """
     if graph is None or isinstance(graph, ClassGraph | VariableGraph):
         return graph
     if isinstance(graph, Sequence) and all(isinstance(row, str) for row in graph):
         rows = [graph] if isinstance(graph, str) else graph
-        return graph_from_rows(data.schema, rows, data.max_counts)
+        return graph_from_rows(schema, rows, dict(counts))
     raise GraphError(
         "fit: `graph`: expected a graph, or rows such as `Block.s1 <- self.a`, got "
         f"{type(graph).__name__}."

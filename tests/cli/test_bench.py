@@ -150,3 +150,24 @@ def test_options_that_a_table_would_ignore(
     words: list[str], message: str, idle: None, error: Error
 ) -> None:
     assert message in error("bench", "paper", *words)
+
+
+def test_online_shows_both_ways_and_draws_the_histories(
+    monkeypatch: pytest.MonkeyPatch, oocdm: Callable[..., Result], tmp_path: Path
+) -> None:
+    earned = {"mean_return": 9.0, "standard_error": 1.0, "aill_random": 12.0}
+    part = {"round": 1, "transitions": 9, "mean_return": 1.0, "aill": None}
+    done = {"transitions": 9, "added": [], "removed": []}
+    asked: list[Any] = []
+
+    def run(folder: Any, tell: Any, env: str, seeds: Any) -> Any:
+        asked.append((folder, env, list(seeds)))
+        cell = {"env": env, "seed": 0, "online": earned, "offline": earned}
+        history = {"parts": [part], "rounds": [done]}
+        return {"cells": [{**cell, "difference": 0.5, "standard_error": 0.2, "history": history}]}
+
+    monkeypatch.setattr("oocdm.bench.online.run_online", run)
+    told = oocdm("bench", "online", "-o", tmp_path).stdout
+    assert "0.5 ± 0.2" in told
+    assert asked == [(tmp_path, "mouse", [0, 1])]
+    assert (tmp_path / "online-mouse.png").is_file()

@@ -67,7 +67,7 @@ def test_resume_goes_on(
 def test_an_interruption_tells_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch, quick: list[str], tmp_path: Path
 ) -> None:
-    def interrupt(*args: Any) -> None:
+    def interrupt(*args: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("oocdm.online.learn.fit", interrupt)
@@ -87,7 +87,10 @@ def test_an_interruption_tells_how_to_go_on(
         (("data", "--num-food", "9"), "Option --num-food: only learning in an environment uses it"),
         (("--online", "mouse", "--minutes", "1"), "Option --minutes: learning in an environment"),
         (("--online", "mose"), "Did you mean `mouse`?"),
-        (("--online", "block"), "BlockWorld has no task to plan for"),
+        (
+            ("--online", "block"),
+            "Environment `block` has no reward, so there is nothing to plan for",
+        ),
         (("--online", "mouse", "--planner", "cems"), "Unknown planner `cems`"),
         (("--online", "mouse", "--growth", "1"), "`growth`: expected a number above 1, got 1.0"),
     ],

@@ -122,6 +122,15 @@ def test_joined_episodes_are_numbered_anew():
     assert len(whole) == 2 * len(data)
 
 
+def test_joined_datasets_may_have_other_numbers_of_objects():
+    maps = {"map": np.array(["a", "b"])}
+    one, two = make(episodes=maps, num_objects=1), make(num_objects=3)
+    whole = Dataset.joined([one, two])
+    assert whole.present["Ball"].sum(1).tolist() == [1] * 5 + [3] * 5
+    assert dict(whole.episodes) == {}  # a column that one of them lacks
+    assert list(Dataset.joined([one, one]).episodes["map"]) == ["a", "b"] * 2
+
+
 def test_wrong_parts_of_a_joined_dataset():
     with fails("Dataset.joined: expected at least one dataset, got none."):
         Dataset.joined([])

@@ -35,6 +35,11 @@ def test_parts_make_up_their_round() -> None:
         assert max(parts) <= 40 and min(parts) >= max(parts) - 1
 
 
+def test_a_round_has_two_parts_or_more() -> None:
+    assert Amounts(steps=9, first=9).parts(0, episode_steps=20) == [4, 5]
+    assert Amounts(steps=1).parts(0, episode_steps=20) == [1]
+
+
 def test_oldest_episodes_go_first() -> None:
     data = collect(Carts(), steps=60, seed=0)
     kept = Amounts(steps=60, buffer=20).kept(data)
@@ -45,9 +50,9 @@ def test_oldest_episodes_go_first() -> None:
     assert kept.episode[-1] == kept.num_episodes - 1
 
 
-def test_the_last_episode_is_kept_however_long() -> None:
+def test_the_last_two_episodes_are_kept_however_long() -> None:
     data = collect(Carts(), steps=60, seed=0)
-    assert Amounts(steps=60, buffer=1).kept(data).num_episodes == 1
+    assert Amounts(steps=60, buffer=1).kept(data).num_episodes == 2
 
 
 def test_all_is_kept_without_need() -> None:

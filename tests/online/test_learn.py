@@ -44,14 +44,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_history_tells_what_happened(learned: OnlineResult) -> None:
     parts, rounds = learned.history.parts, learned.history.rounds
-    assert [(p.round, p.transitions) for p in parts] == [(1, 24), (2, 48), (3, 72), (3, 96)]
+    assert [(p.round, p.transitions) for p in parts] == [
+        *((1, 12), (1, 24), (2, 36), (2, 48), (3, 72), (3, 96)),
+    ]
     assert [(r.round, r.transitions, r.kept) for r in rounds] == [
         (1, 24, 24),
         (2, 48, 48),
         (3, 96, 96),
     ]
-    assert parts[0].aill is None
-    assert all(part.aill is not None and np.isfinite(part.aill) for part in parts[1:])
+    assert parts[0].aill is None and parts[1].aill is None
+    assert all(part.aill is not None and np.isfinite(part.aill) for part in parts[2:])
     assert all(part.reward < 0 for part in parts)  # the task's, which is not the world's
     assert set(rounds[-1].edges) == set(map(str, learned.result.graph.edges()))
     edges: set[str] = set()
@@ -74,9 +76,8 @@ def test_a_folder_changes_nothing_and_can_be_asked_again(
     assert_same_learned(learned, again)
     assert_same(learned.result, oocdm.load(folder / "final"))
     assert json.loads((folder / "history.json").read_text()) == again.history.to_json()
-    assert [len(oocdm.load_dataset(each)) for each in sorted((folder / "data").iterdir())] == [
-        24
-    ] * 4
+    found = [len(oocdm.load_dataset(each)) for each in sorted((folder / "data").iterdir())]
+    assert found == [12, 12, 12, 12, 24, 24]
     assert sorted(each.name for each in (folder / "runs").iterdir()) == ["1", "2"]
 
 
@@ -159,7 +160,7 @@ def test_a_broken_policy_loses_nothing(tmp_path: Path, push: Any, words: str) ->
 
     with pytest.raises(DataError, match=rf"the policy's actions for `Cart.push`: expected {words}"):
         learn_online(Carts(), policy=broken, folder=tmp_path, **POLICY)
-    assert len(oocdm.load_dataset(tmp_path / "data" / "1-1")) == 24
+    assert sorted(each.name for each in (tmp_path / "data").iterdir()) == ["1-1", "1-2"]
     assert (tmp_path / "runs" / "1" / "manifest.json").is_file()
     with pytest.raises(DataError, match=f"is in {tmp_path}: give the same call again to go on"):
         learn_online(Carts(), policy=broken, folder=tmp_path, **POLICY)

@@ -54,7 +54,7 @@ QUICK = Schedule(
 )
 METHOD = Oocdm(model=SMALL, schedule=QUICK, num_graphs=4, threshold=1e-3)
 PLANNER = CEM(horizon=2, iterations=2, samples=8, elites=3)
-# Three rounds, of 24, 24 and 48 transitions; the last in two parts.
+# Three rounds, of 24, 24 and 48 transitions, each in two parts.
 CALL: dict[str, Any] = {
     "steps": 96, "first": 24, "num_worlds": 4, "method": METHOD, "planner": PLANNER, "seed": 3
 }  # fmt: skip

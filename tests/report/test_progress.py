@@ -6,6 +6,7 @@ import io
 
 from rich.console import Console
 
+from oocdm.online import History, OnlineProgress, Part, Round
 from oocdm.planning import EpisodesProgress
 from oocdm.report.progress import ProgressBar
 from oocdm.training import Progress
@@ -45,3 +46,26 @@ def test_pipe_shows_nothing() -> None:
     pipe = io.StringIO()
     draw(ProgressBar(Console(file=pipe)))
     assert pipe.getvalue() == ""
+
+
+def test_online_learning_tells_each_part_and_each_round_once() -> None:
+    terminal = io.StringIO()
+    part = Part(1, 50, 2, 1.5, 0.1, None)
+    done = Round.of(1, 50, 50, {"Ball.x <- self.x"}, None, True, 1.0)
+    with ProgressBar(Console(file=terminal, force_terminal=True, width=120)) as bar:
+        bar.show_online(OnlineProgress(1, 2, 20, 100, History()))
+        bar.show_online(OnlineProgress(1, 2, 50, 100, History((part,))))
+        fit = Progress("learn", 20, 100, {})
+        bar.show_online(OnlineProgress(1, 2, 50, 100, History((part,)), fit))
+        bar.show_online(OnlineProgress(1, 2, 50, 100, History((part,), (done,))))
+        part = Part(2, 100, 2, 2.5, 0.1, 9.0)
+        bar.show_online(OnlineProgress(2, 2, 100, 100, History((part, part), (done,))))
+    text = terminal.getvalue()
+    for told in (
+        "50 transitions: return 1.50 in 2 whole episodes, no model yet",
+        "Round 1, learned from 50 transitions: 1 edge, + Ball.x <- self.x",
+        "100 transitions: return 2.50 in 2 whole episodes, AILL 9.00 before learning",
+    ):
+        assert text.count(told) == 1
+    for row in ("Round 1 of 2: Collecting", "Round 1 of 2: Learning", "Round 2 of 2: Collecting"):
+        assert row in text

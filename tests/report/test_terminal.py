@@ -10,12 +10,15 @@ from rich.console import Console, RenderableType
 
 from oocdm.graph import ClassEdges, ClassGraph, Evidence, VariableEdges
 from oocdm.inference.evaluate import Evaluation, FieldReport
+from oocdm.online import Part, Round
 from oocdm.planning import EpisodeResults
 from oocdm.report.terminal import (
     episodes_table,
     evaluation_table,
     graph_text,
     growth_table,
+    say_part,
+    say_round,
     text_table,
 )
 from oocdm.schema import ObjectClass, Real, Schema
@@ -116,3 +119,16 @@ def test_episodes() -> None:
         "learned model 2.00 ± 1.00 20 (10 to 31) 12.3",
         "random policy -4.50 300 (300 to 300) 1500.0",
     ]
+
+
+def test_many_changed_edges_are_counted() -> None:
+    before = Round.of(1, 9, 9, {"a", "b"}, None, True, 0.0)
+    done = Round.of(2, 18, 18, set("bcdefgh"), before, True, 0.0)
+    assert say_round(done) == (
+        "Round 2, learned from 18 transitions: 7 edges, + c, + d, + e, + f, + g, + h, and 1 more"
+    )
+
+
+def test_parts_without_whole_episodes_tell_the_reward() -> None:
+    told = say_part(Part(1, 1500, 0, None, -0.5, None))
+    assert told == "1,500 transitions: reward -0.50 a step, no model yet"
