@@ -81,27 +81,23 @@ def test_a_folder_changes_nothing_and_can_be_asked_again(
     assert sorted(each.name for each in (folder / "runs").iterdir()) == ["1", "2"]
 
 
-class StopAt:
-    """Interrupts at the n-th call, and tells whether that was in a fit."""
+class StopIn:
+    """Interrupts when it is first told of collecting, or of a fit, in a round."""
 
-    def __init__(self, calls: int) -> None:
-        self.left = calls
-        self.is_fitting = False
+    def __init__(self, round: int, is_fitting: bool) -> None:
+        self.when = round, is_fitting
 
     def __call__(self, progress: OnlineProgress) -> None:
-        self.left -= 1
-        if self.left == 0:
-            self.is_fitting = progress.fit is not None
+        if (progress.round, progress.fit is not None) == self.when:
             raise Interrupt
 
 
 def test_it_goes_on_to_the_same_bits(learned: OnlineResult, tmp_path: Path) -> None:
     seen: list[OnlineProgress] = []
-    path, stops = tmp_path / "carts", [StopAt(calls) for calls in (3, 9, 14, 25)]
-    for stop in stops:
+    path, moments = tmp_path / "carts", [(1, False), (1, True), (2, False), (3, True)]
+    for moment in moments:
         with pytest.raises(Interrupt):
-            learn_online(Carts(), folder=path, callback=stop, **CALL)
-    assert {stop.is_fitting for stop in stops} == {True, False}
+            learn_online(Carts(), folder=path, callback=StopIn(*moment), **CALL)
     with pytest.raises(ModelError, match="It holds online learning"):
         oocdm.load(path)
     again = learn_online(Carts(), folder=path, callback=seen.append, **CALL)
