@@ -14,6 +14,7 @@ from oocdm.bench.cells import VARIANT, experiment
 from oocdm.bench.machine import describe_machine
 from oocdm.bench.mouse import Tell
 from oocdm.bench.results import Result, recall
+from oocdm.envs import list_envs
 from oocdm.errors import OocdmError
 from oocdm.inference import evaluate
 from oocdm.online import OnlineProgress, learn_online
@@ -42,9 +43,10 @@ def run_online(
     With a folder finished cells are written there, and the runs under `runs`, which go on after
     an interruption.
     """
-    world = experiment(env).make(VARIANT).world
-    if world.task is None:
-        raise OocdmError(f"bench online: `{env}` has no task to plan for. Choose mouse.")
+    chosen = experiment(env)
+    if not any(info.has_reward for info in list_envs() if info.name == chosen.env):
+        raise OocdmError(f"bench online: `{env}` has no reward to plan for. Choose mouse.")
+    world = chosen.make(VARIANT).world
     measure = partial(_measure, env, world, folder, tell)
     return {
         "cells": [

@@ -44,6 +44,6 @@ def test_both_ways_of_learning_are_judged_alike(tmp_path: Path) -> None:
     assert online.run_online(tmp_path, None, seeds=[0]) == answer
 
 
-def test_worlds_without_a_task_are_refused() -> None:
-    with pytest.raises(OocdmError, match=r"`block2` has no task to plan for\. Choose mouse"):
+def test_worlds_without_a_reward_are_refused() -> None:
+    with pytest.raises(OocdmError, match=r"`block2` has no reward to plan for\. Choose mouse"):
         online.run_online(None, None, env="block2")
