@@ -85,7 +85,8 @@ def check_assumptions(result: Fitted, data: Dataset, batch_size: Count = 4096) -
     >>> from oocdm.worlds import collect
     >>> from oocdm.envs.block import BlockWorld
     >>> data = collect(BlockWorld(num_blocks=2), steps=40, seed=0)
-    >>> result = SimpleNamespace(model=SimpleNamespace(schema=data.schema), graph=None)
+    >>> result = SimpleNamespace(graph=None)
+    >>> result.model = SimpleNamespace(schema=data.schema, counts=None)
     >>> check_assumptions(result, data)
     Traceback (most recent call last):
     ...

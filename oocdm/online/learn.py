@@ -134,7 +134,7 @@ def learn_online(
     >>> few = oocdm.CEM(horizon=2, iterations=1, samples=4, elites=2)
     >>> learned = learn_online(env, steps=60, first=20, planner=few, schedule=quick)
     >>> [row.transitions for row in learned.history.rounds]
-    [20, 60]
+    [20, 40, 60]
     """
     own_world = world_of("learn_online", world, ModelError)
     chosen_task = own_world.task if task is None else task
